@@ -21,7 +21,7 @@ from pathlib import Path
 
 from confluent_kafka import Consumer, TopicPartition
 
-from bench.load import OVERRIDES, TOPIC, Load, write
+from bench.load import OVERRIDES, Load, write
 from jobs import build, ingest
 from jobs.config.clusters import Cluster
 from jobs.config.settings import Settings
@@ -33,6 +33,7 @@ from jobs.tables.create_tables import create_tables
 from jobs.tables.new_rows import NewRows
 from schemas.bronze import BRONZE
 from schemas.gold import MARKS
+from schemas.records import OFFSETS_TOPIC
 from schemas.silver import REASSIGNMENT_TABLES, SILVER
 from schemas.tables import Table
 
@@ -115,7 +116,7 @@ def spark_source(servers: str, _: Path) -> float:
     )
     spark.range(1).count()
     source = spark.read.format("kafka").option("kafka.bootstrap.servers", servers)
-    source = source.option("assign", json.dumps({TOPIC: sorted(_ends(servers))}))
+    source = source.option("assign", json.dumps({OFFSETS_TOPIC: sorted(_ends(servers))}))
     began = time.monotonic()
     source.option("startingOffsets", "earliest").load().write.format("noop").mode("overwrite").save()
     return time.monotonic() - began
@@ -146,7 +147,7 @@ def settings_of(servers: str, folder: Path) -> Settings:
 
 
 def _ends(servers: str) -> dict[int, tuple[int, int]]:
-    found = topic_ends(admin({"bootstrap.servers": servers}), TOPIC)
+    found = topic_ends(admin({"bootstrap.servers": servers}), OFFSETS_TOPIC)
     assert found is not None
     return dict(found.ends)
 
@@ -165,7 +166,7 @@ def _count(servers: str, options: dict[str, object]) -> float:
 def count(options: dict[str, object], ends: dict[int, int]) -> int:
     """Read one process's partitions to their ends; return the number of records."""
     consumer = Consumer(options)
-    consumer.assign([TopicPartition(TOPIC, partition, 0) for partition in ends])
+    consumer.assign([TopicPartition(OFFSETS_TOPIC, partition, 0) for partition in ends])
     left = {partition for partition, end in ends.items() if end}
     records = 0
     while left:

@@ -20,12 +20,12 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from pipelines.decoding.group_partition import partition_of
+from schemas.records import OFFSETS_TOPIC
 from testing.records.binary import group_key, group_metadata, offset_commit_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-TOPIC = "__consumer_offsets"
 PARTITIONS_PER_GROUP = 10
 # A broker with these settings keeps every record of the load.
 OVERRIDES = {"log.cleaner.enable": "false", "log.retention.ms": -1, "offsets.topic.num.partitions": 50}
@@ -67,9 +67,9 @@ def write(bootstrap_servers: str, load: Load, *, processes: int = 2) -> None:
 
 def create_offsets_topic(bootstrap_servers: str, partitions: int) -> None:
     admin = AdminClient({"bootstrap.servers": bootstrap_servers})
-    topic = NewTopic(TOPIC, partitions, 1, config={"cleanup.policy": "compact", "segment.bytes": "104857600"})
+    topic = NewTopic(OFFSETS_TOPIC, partitions, 1, config={"cleanup.policy": "compact", "segment.bytes": "104857600"})
     try:
-        admin.create_topics([topic])[TOPIC].result(30)
+        admin.create_topics([topic])[OFFSETS_TOPIC].result(30)
     except KafkaException as error:
         if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
             raise
@@ -95,7 +95,7 @@ def produce(bootstrap_servers: str, load: Load, start_ms: int, groups: Sequence[
             producer.poll(min(ahead_s, 0.05))
         while True:
             try:
-                producer.produce(TOPIC, value, key, partition, timestamp=at_ms)
+                producer.produce(OFFSETS_TOPIC, value, key, partition, timestamp=at_ms)
                 break
             except BufferError:
                 producer.poll(0.05)

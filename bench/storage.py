@@ -29,10 +29,11 @@ from jobs.tables.append import append
 from jobs.tables.create_tables import create_tables
 from jobs.tables.delta_io import table_path
 from pipelines.arrow_types import row_type
-from pipelines.bronze_batch import TOPIC, Records, bronze, count
+from pipelines.bronze_batch import Records, bronze, count
 from pipelines.coverage import Span
 from pipelines.decoding.source_record import SourceRecord
 from schemas.bronze import BRONZE, COORDINATOR_RECORDS, COVERAGE, OFFSET_COMMITS
+from schemas.records import OFFSETS_TOPIC
 from schemas.tables import Table
 from testing.warehouses.new_files import in_files
 
@@ -84,7 +85,7 @@ def fold(batch: Sequence[SourceRecord]) -> dict[str, pa.Table]:
         for place, at in firsts.items()
     }
     count(spans, read, ())
-    covered = pa.array([span.row("kafka", TOPIC) for span in spans.values()], row_type(COVERAGE))
+    covered = pa.array([span.row("kafka", OFFSETS_TOPIC) for span in spans.values()], row_type(COVERAGE))
     rows = bronze(read, cluster="kafka") | {COVERAGE.name: covered}
     return {name: pa.Table.from_struct_array(array) for name, array in rows.items()}
 

@@ -17,9 +17,9 @@ from jobs.config.terminal import say
 from jobs.kafka.admin_poll import MOVING_S, Poller
 from jobs.kafka.kafka_client import admin, topic_ends, unreachable
 from jobs.kafka.kafka_read import Range, RangeReader
-from pipelines.bronze_batch import TOPIC
 from pipelines.event_sources import Claim, may_send
 from pipelines.log_envelopes import Observation, unwrap
+from schemas.records import OFFSETS_TOPIC
 
 if TYPE_CHECKING:
     import argparse
@@ -142,11 +142,13 @@ def _marks(records: Records, sources: Sequence[EventSource]) -> Iterator[tuple[i
 def _ends(cluster: Cluster) -> TopicEnds:
     options = cluster.client()
     try:
-        ends = topic_ends(admin(options), TOPIC)
+        ends = topic_ends(admin(options), OFFSETS_TOPIC)
     except KafkaException as error:
         raise unreachable(options, error.args[0]) from None
     if ends is None:
-        raise UserError(f"The cluster {cluster.name} has no topic {TOPIC} yet: start a consumer group, then capture.")
+        raise UserError(
+            f"The cluster {cluster.name} has no topic {OFFSETS_TOPIC} yet: start a consumer group, then capture."
+        )
     return ends
 
 
@@ -159,7 +161,7 @@ def _write(cluster: Cluster, ends: TopicEnds, path: Path) -> tuple[int, int]:
             if low == high:
                 continue
             span = Range(partition=partition, log_epoch=0, start=low, end=high)
-            reader = RangeReader(cluster.client(), TOPIC, [span])
+            reader = RangeReader(cluster.client(), OFFSETS_TOPIC, [span])
             for piece in reader:
                 writer.write_table(_table(piece))
                 records += len(piece.key)
@@ -179,7 +181,7 @@ def _meta(cluster: Cluster, ends: TopicEnds, *, started_ms: int, records: int, c
     topics = [
         {"topic": name, "partitions": len(topic.partitions)}
         for name, topic in sorted(found.topics.items())
-        if name != TOPIC
+        if name != OFFSETS_TOPIC
     ]
     return {
         "format": 1,

@@ -18,6 +18,7 @@ from jobs.config.settings import Settings
 from jobs.config.terminal import guard_streams, warn
 from jobs.spark.jvm_failure import jvm_death_named
 from jobs.tables.full_disk import full_disk_named
+from schemas.records import OFFSETS_TOPIC
 from schemas.states import JobOutcome, MarkKind
 from schemas.visible import visible_stream
 
@@ -210,9 +211,7 @@ def _decode(decode: argparse.ArgumentParser) -> None:
         metavar="FILE|DIR",
         help="log segment file, folder of a partition on a broker's disk, or capture folder (default: read Kafka)",
     )
-    decode.add_argument(
-        "--topic", default="__consumer_offsets", metavar="NAME", help="topic to read (default: %(default)s)"
-    )
+    decode.add_argument("--topic", default=OFFSETS_TOPIC, metavar="NAME", help="topic to read (default: %(default)s)")
     decode.add_argument("--partition", type=int, metavar="N", help="print only this partition")
     decode.add_argument("--group", metavar="ID", help="print only records of this group, from its partition")
     start = decode.add_mutually_exclusive_group()

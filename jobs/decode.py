@@ -10,10 +10,10 @@ from jobs.config.errors import UserError
 from jobs.config.terminal import flush_lines, lines_for_a_pipe, warn, write_line
 from jobs.kafka.segment_files import UnreadBatch, partition_of, segment_files, segment_records
 from jobs.kafka.topic_records import Selection, TopicRecords
-from pipelines.bronze_batch import TOPIC
 from pipelines.decoding.json_lines import batch_line, json_line
 from pipelines.decoding.record_decoding import Decoded, decode_record
 from pipelines.marks import moment
+from schemas.records import OFFSETS_TOPIC
 
 if TYPE_CHECKING:
     import argparse
@@ -49,7 +49,7 @@ def _source(settings: Settings, args: argparse.Namespace, selection: Selection) 
     files = segment_files(args.source)
     if args.source.is_dir() and not files:
         capture = Capture(args.source, settings.capture_mb, is_probed=True)
-        return _chosen(capture.records(), selection), TOPIC
+        return _chosen(capture.records(), selection), OFFSETS_TOPIC
     topic, partition = partition_of(files[0])
     if partition is None:
         partition = UNKNOWN_PARTITION if args.partition is None else args.partition

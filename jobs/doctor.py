@@ -28,10 +28,10 @@ from jobs.tables.delta_io import table_path
 from jobs.tables.durability import refuse_torn
 from jobs.tables.unread_lines import unread_lines
 from schemas.bronze import BRONZE
+from schemas.records import OFFSETS_TOPIC
 from schemas.silver import REASSIGNMENT_TABLES, SILVER
 from schemas.written import count
 
-OFFSETS = "__consumer_offsets"
 TABLES = (*BRONZE, *SILVER, *REASSIGNMENT_TABLES)
 TIMEOUT_S = 10.0
 
@@ -82,9 +82,9 @@ def checks(settings: Settings, cluster: str | None, file: Path | None = None) ->
         yield from _cluster(one)
 
 
-def _finding(subject: str, answer: Callable[[], str]) -> Finding:
+def _finding(subject: str, response: Callable[[], str]) -> Finding:
     try:
-        return Finding(subject=subject, is_ok=True, found=answer())
+        return Finding(subject=subject, is_ok=True, found=response())
     except UserError as error:
         return Finding(subject=subject, is_ok=False, found="not there", advice=str(error))
 
@@ -129,7 +129,7 @@ def _cluster(cluster: Cluster) -> Iterator[Finding]:
         yield _unreachable(name, cluster, error.args[0])
         return
     yield Finding(subject=name, is_ok=True, found=f"{len(metadata.brokers)} broker(s) at {cluster.bootstrap_servers}")
-    yield _topic(f"{name}, topic {OFFSETS}", options, OFFSETS, required=True)
+    yield _topic(f"{name}, topic {OFFSETS_TOPIC}", options, OFFSETS_TOPIC, required=True)
     for topic in cluster.event_topics():
         yield _topic(f"{name}, topic {topic}", options, topic, required=False)
         if topic in metadata.topics and (warning := _open_to_all(f"{name}, who writes to {topic}", admin, topic)):

@@ -27,6 +27,7 @@ from pipelines.decoding.record_times import instant
 from pipelines.limits import DEFAULT_LIMITS, Limits
 from pipelines.offset_commits import CommitKey, Commits, runs
 from schemas.bronze import COORDINATOR_RECORDS, COVERAGE, OFFSET_COMMITS, QUARANTINE
+from schemas.records import OFFSETS_TOPIC
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
 
     from pipelines.decoding.source_record import SourceRecord
 
-TOPIC = "__consumer_offsets"
 Row = dict[str, Any]
 _COMMIT, _BAD_COMMIT, _OTHER = 0, 1, 2
 
@@ -103,7 +103,7 @@ def bronze_rows(
         for partition, start, end in zip(*(column.tolist() for column in ends), strict=True)
     }
     count(spans, read, (row["source_partition"] for row in rows[QUARANTINE.name]))
-    return rows | {COVERAGE.name: [span.row(cluster, TOPIC) for span in spans.values()]}
+    return rows | {COVERAGE.name: [span.row(cluster, OFFSETS_TOPIC) for span in spans.values()]}
 
 
 def bronze(records: Records, *, cluster: str, limits: Limits = DEFAULT_LIMITS) -> dict[str, pa.StructArray]:
@@ -216,4 +216,4 @@ def _commits(
 
 
 def _quarantine(records: Records, at: int, cluster: str, why: Quarantined) -> Row:
-    return records.row(at, cluster) | {"source": TOPIC, "reason": str(why.reason), "detail": why.detail}
+    return records.row(at, cluster) | {"source": OFFSETS_TOPIC, "reason": str(why.reason), "detail": why.detail}

@@ -133,10 +133,10 @@ class TopicReader:
             broker_id = source.broker_of(claim, broker_id)
             if refusal := source.refusal(claim, broker_id):
                 return Unreadable(QuarantineReason.UNTRUSTED_SOURCE, refusal)
-        place = f"{self.topic}-{records.partition[at]}"
+        position = f"{self.topic}-{records.partition[at]}"
         return event._asdict() | {
             "cluster": self.cluster,
-            "source_id": f"{place}#{number}" if number else place,
+            "source_id": f"{position}#{number}" if number else position,
             "line_no": int(records.offset[at]),
             "source_binding": source.binding if source else None,
             "broker_id": broker_id,

@@ -59,6 +59,6 @@ def line_rows(
             )
         elif found is not None:
             broker_id = line.broker_id if found.broker_id is None else found.broker_id
-            place = {"cluster": cluster, "source_id": line.source_id, "line_no": line.line_no}
-            events.append(found._asdict() | place | {"broker_id": broker_id})
+            position = {"cluster": cluster, "source_id": line.source_id, "line_no": line.line_no}
+            events.append(found._asdict() | position | {"broker_id": broker_id})
     return events, sampled(refused)

@@ -289,4 +289,4 @@ SPELLINGS: dict[str, tuple[Library, Spelling]] = {
         ),
     ),
 }
-"""By place (a library, or a language or framework on top of it): the library and how it spells the settings."""
+"""By target (a library, or a language or framework on top of it): the library and how it spells the settings."""

@@ -16,6 +16,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+OFFSETS_TOPIC = "__consumer_offsets"
+"""The topic in which the coordinators keep commits and groups."""
+
 Type = Any
 """`"int8" | "int16" | "uint16" | "int32" | "int64" | "uuid" | "string" | "bytes" | "utf16"`, `[Type]`, `Struct` or
 `Maybe`."""

@@ -21,9 +21,9 @@ def crowd(host: str, there: Known, readers: int, seconds: float) -> list[float]:
 
     def read(number: int) -> None:
         with closing(client(host)) as asking:
-            look(asking, Asking(there, number + 1, ends=3))
+            style(asking, Asking(there, number + 1, ends=3))
 
-    def look(asking: Client, pages: Asking) -> None:
+    def style(asking: Client, pages: Asking) -> None:
         choices = [*pages.pages().items()]
         weights = [2 if name.startswith(("fleet", "group", "zoom")) else 1 for name, _ in choices]
         time.sleep(pages.rng.uniform(0, pause))

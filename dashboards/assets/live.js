@@ -9,9 +9,9 @@
   var waitingSince = null;
 
   function setText(id, text) {
-    var place = document.getElementById(id);
-    if (place && place.textContent !== text) {
-      place.textContent = text;
+    var element = document.getElementById(id);
+    if (element && element.textContent !== text) {
+      element.textContent = text;
     }
   }
 
@@ -55,18 +55,18 @@
 
   // If a page does not arrive, say so after one second, and offer a retry after five.
   function wait(answer) {
-    var place = document.getElementById("loading");
+    var element = document.getElementById("loading");
     waitingSince = answer.hasAttribute("data-dash-is-loading") ? waitingSince || Date.now() : null;
     var waited = waitingSince ? Date.now() - waitingSince : 0;
     if (waited < SOON) {
-      place.textContent = "";
-    } else if (!place.firstChild) {
-      regroup.make("span", { textContent: "Loading the page…" }, place);
-    } else if (waited >= LONG && !place.querySelector("button")) {
-      button("Try again", place, function () {
+      element.textContent = "";
+    } else if (!element.firstChild) {
+      regroup.make("span", { textContent: "Loading the page…" }, element);
+    } else if (waited >= LONG && !element.querySelector("button")) {
+      button("Try again", element, function () {
         window.location.reload();
       });
-      button("Back", place, function () {
+      button("Back", element, function () {
         window.history.back();
       });
     }

@@ -61,8 +61,8 @@
     return form.appendChild(input);
   }
 
-  function search(place) {
-    var form = place.appendChild(document.createElement("form"));
+  function search(parent) {
+    var form = parent.appendChild(document.createElement("form"));
     form.action = "/";
     form.method = "get";
     form.setAttribute("role", "search");
@@ -133,7 +133,7 @@
     return element(
       "span",
       { className: "state", title: props.data.kafka_state },
-      element("span", { className: "swatch " + props.data.look, "aria-hidden": "true" }),
+      element("span", { className: "swatch " + props.data.style, "aria-hidden": "true" }),
       element("span", null, props.value)
     );
   };

@@ -1,4 +1,4 @@
-"""Segments as horizontal bars: one trace per look, with edges drawn by evidence."""
+"""Segments as horizontal bars: one trace per style, with edges drawn by evidence."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from dashboards.views.theme import Look
+from dashboards.views.theme import Style
 from dashboards.views.timeline import Segment
 from schemas.states import Evidence
 
@@ -42,7 +42,7 @@ def bars(
     *,
     height: float,
     axis: str,
-    look: Look | None = None,
+    style: Style | None = None,
     scale: float = 1,
     origin: int = 0,
     fine: float = 0,
@@ -70,15 +70,15 @@ def bars(
             labels.append(label if end - start == longest else "")
             details.append(tip)
     marker: dict[str, Any] = {"color": colours, "opacity": opacities, "line": {"width": 0}}
-    if look is not None:
-        marker["color"] = look.colour
+    if style is not None:
+        marker["color"] = style.colour
         # The outline is at least one pixel wide, so a rebalance of milliseconds stays visible in a day.
-        if look.height >= 0.5:
-            marker["line"] = {"width": 1, "color": look.colour}
-        if look.pattern:
-            hatched = look.pattern == "x"
+        if style.height >= 0.5:
+            marker["line"] = {"width": 1, "color": style.colour}
+        if style.pattern:
+            hatched = style.pattern == "x"
             marker["pattern"] = {
-                "shape": look.pattern,
+                "shape": style.pattern,
                 "size": 7,
                 "solidity": 0.12 if hatched else 0.3,
                 "fillmode": "replace" if hatched else "overlay",

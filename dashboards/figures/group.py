@@ -13,7 +13,7 @@ from dashboards.figures.clock import time_axis
 from dashboards.lake.lake import Row
 from dashboards.text import between, clock, duration, figure_text, instant, member_label, resource, span, visible
 from dashboards.urlstate import Window
-from dashboards.views.theme import GLYPHS, LOOKS, LOUD, hues, layout
+from dashboards.views.theme import GLYPHS, LOUD, STYLES, hues, layout
 from dashboards.views.timeline import Lane, Owned, Segment
 from dashboards.zone import zone
 from schemas.states import Evidence, GroupEventKind
@@ -67,7 +67,7 @@ def group_figure(
     figure = go.Figure(layout=_axes(sections, lanes, owned, window))
     _strip(figure, strip, generations, events, window, hrefs)
     if delays:
-        waits = [(1.03, s, LOOKS["assigning"].colour, "", [_delay_tip(s), ""]) for s in delays]
+        waits = [(1.03, s, STYLES["assigning"].colour, "", [_delay_tip(s), ""]) for s in delays]
         figure.add_trace(bars(waits, height=0.1, axis="y", fine=window.width / FINE))
     _lanes(figure, lanes, events, fine)
     _ribbon(figure, owned, window, "y3" if lanes else "y2")
@@ -82,15 +82,15 @@ def _strip(
     window: Window,
     hrefs: Mapping[tuple[int, int], str],
 ) -> None:
-    for name, look in LOOKS.items():
+    for name, style in STYLES.items():
         rows = [
-            (look.height / 2, s, look.colour, "", [_state_tip(s), hrefs.get((s.incarnation, s.generation or -1), "")])
+            (style.height / 2, s, style.colour, "", [_state_tip(s), hrefs.get((s.incarnation, s.generation or -1), "")])
             for s in strip
             if s.kind == name
         ]
         if rows:
-            figure.add_trace(bars(rows, height=look.height, axis="y", look=look, fine=window.width / FINE))
-    figure.add_trace(dotted_edges(((0, LOOKS[s.kind].height, s) for s in strip if s.kind != "unknown"), axis="y"))
+            figure.add_trace(bars(rows, height=style.height, axis="y", style=style, fine=window.width / FINE))
+    figure.add_trace(dotted_edges(((0, STYLES[s.kind].height, s) for s in strip if s.kind != "unknown"), axis="y"))
     shown = sorted(generations, key=lambda g: g["joined_at"])
     figure.add_trace(
         go.Scatter(
@@ -128,8 +128,8 @@ def _delay_tip(s: Segment) -> str:
 
 
 def _state_tip(s: Segment) -> str:
-    look = LOOKS[s.kind]
-    lines = [f"<b>{look.word}</b> {duration(s.end - s.start)}", f"{look.meaning}"]
+    style = STYLES[s.kind]
+    lines = [f"<b>{style.word}</b> {duration(s.end - s.start)}", f"{style.meaning}"]
     if s.start > s.earliest:
         lines.append(f"began between {clock(s.earliest)} and {clock(s.start)} {zone()}")
     else:
@@ -192,7 +192,7 @@ def _glyphs(figure: go.Figure, placed: Sequence[tuple[float, Row]], axis: str) -
     known = [(y, e, GLYPHS[GroupEventKind(e["kind"])]) for y, e in placed if e["kind"] in GLYPHS]
     if not known:
         return
-    colours = [LOOKS["stopped"].colour if e["kind"] in LOUD else "#808488" for _, e, _ in known]
+    colours = [STYLES["stopped"].colour if e["kind"] in LOUD else "#808488" for _, e, _ in known]
     hollow = [e["evidence"] == Evidence.INFERRED and "-open" not in glyph.symbol for _, e, glyph in known]
     figure.add_trace(
         go.Scatter(

@@ -10,7 +10,7 @@ from dashboards.figures.clock import time_axis
 from dashboards.lake.lake import Row
 from dashboards.text import figure_text, instant
 from dashboards.urlstate import Window
-from dashboards.views.theme import LEVELS, layout, look_of
+from dashboards.views.theme import LEVELS, layout, style_of
 from dashboards.zone import zone
 from schemas.written import count
 
@@ -44,7 +44,7 @@ def heatmap(groups: Sequence[Row], cells: Sequence[Row], window: Window, until: 
     details: list[list[str]] = []
     for group in groups:
         name = figure_text(group["group_id"], 40)
-        is_known = look_of(group["state"]) != "unknown"
+        is_known = style_of(group["state"]) != "unknown"
         shades: list[int | None] = []
         tips: list[str] = []
         for position, start in enumerate(starts):

@@ -10,7 +10,7 @@ from dashboards.figures.clock import time_axis
 from dashboards.queries.lag import Behind
 from dashboards.text import instant
 from dashboards.urlstate import Window
-from dashboards.views.theme import LOOKS, layout
+from dashboards.views.theme import STYLES, layout
 from dashboards.zone import zone
 
 HEIGHT_PX = 200
@@ -28,7 +28,7 @@ def lag_figure(found: Sequence[Behind], window: Window) -> go.Figure:
             yaxis={"rangemode": "tozero", "zeroline": False, "fixedrange": True, "title": {"text": "records"}},
         )
     )
-    colour = LOOKS["working"].colour
+    colour = STYLES["working"].colour
     for name in ("least", "most"):
         x: list[int | None] = []
         y: list[int | None] = []

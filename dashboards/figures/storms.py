@@ -13,7 +13,7 @@ from dashboards.figures.group import generation_tip
 from dashboards.lake.lake import Row
 from dashboards.text import duration, figure_text, instant
 from dashboards.urlstate import Window
-from dashboards.views.theme import LOOKS, layout
+from dashboards.views.theme import STYLES, layout
 from dashboards.views.timeline import PARTIAL_MODES, Segment
 from dashboards.zone import zone
 from schemas.states import Evidence
@@ -32,7 +32,7 @@ def storms_figure(storms: Sequence[Row], titles: Sequence[str], hrefs: Sequence[
     """Draw at most `STORMS_SHOWN` storms from start to end; an open storm ends at its `until`, with an arrow."""
     shown = list(zip(storms, titles, hrefs, strict=True))[:STORMS_SHOWN]
     figure = go.Figure(layout=_layout([title for _, title, _ in shown], window, BELOW_PX))
-    for is_open, colour in ((False, ENDED), (True, LOOKS["stopped"].colour)):
+    for is_open, colour in ((False, ENDED), (True, STYLES["stopped"].colour)):
         rows = [
             (float(y), _whole(storm), colour, "open" if is_open else "", [_tip(storm, title), href])
             for y, (storm, title, href) in enumerate(shown)
@@ -42,7 +42,7 @@ def storms_figure(storms: Sequence[Row], titles: Sequence[str], hrefs: Sequence[
             figure.add_trace(bars(rows, height=0.5, axis="y", fine=window.width / FINE))
     figure.add_trace(_points([(y, s["detected_at"], "diamond-open", INK, _detected(s), h)
                               for y, (s, _, h) in enumerate(shown)]))  # fmt: skip
-    figure.add_trace(_points([(y, s["until"], "triangle-right", LOOKS["stopped"].colour, "still open as last seen", h)
+    figure.add_trace(_points([(y, s["until"], "triangle-right", STYLES["stopped"].colour, "still open as last seen", h)
                               for y, (s, _, h) in enumerate(shown) if s["is_open"]]))  # fmt: skip
     return figure
 
@@ -60,14 +60,14 @@ def storm_figure(
     details = {"shapes": _moments(moments, storm["started_at"], end), "annotations": _words(moments, window)}
     figure = go.Figure(layout=_layout(shown, window, BELOW_PX + WORDS_PX) | details)
     for name in ("stopped", "partial"):
-        look = LOOKS[name]
+        style = STYLES[name]
         rows = [
-            (float(y), segment, look.colour, "", [_rebalance_tip(g), hrefs.get(key(g), "")])
+            (float(y), segment, style.colour, "", [_rebalance_tip(g), hrefs.get(key(g), "")])
             for y, g, segment in drawn
             if segment.kind == name
         ]
         if rows:
-            figure.add_trace(bars(rows, height=0.6 * look.height, axis="y", look=look, fine=window.width / FINE))
+            figure.add_trace(bars(rows, height=0.6 * style.height, axis="y", style=style, fine=window.width / FINE))
     figure.add_trace(dotted_edges(((y - 0.35, y + 0.35, segment) for y, _, segment in drawn), axis="y"))
     return figure
 

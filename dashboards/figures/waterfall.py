@@ -12,7 +12,7 @@ from dashboards.figures.bars import bars, dotted_edges
 from dashboards.lake.lake import Row
 from dashboards.queries.store import Rebalance
 from dashboards.text import between, duration, figure_text, instant, member_label, resource
-from dashboards.views.theme import GLYPHS, LOOKS, layout
+from dashboards.views.theme import GLYPHS, STYLES, layout
 from dashboards.views.timeline import PARTIAL_MODES, Segment
 from dashboards.zone import zone
 from schemas.states import Evidence, GroupEventKind, GroupProtocol, StallCause
@@ -34,7 +34,7 @@ class _Line:
     """One row of the figure."""
 
     label: str
-    look: str
+    style: str
     segment: Segment | None
     tip: str
     points: tuple[_Point, ...] = ()
@@ -56,14 +56,14 @@ def waterfall(found: Rebalance) -> go.Figure:
     else:
         lines = [*_assign(g), *_reconciled(found), *_resources(found)]
     figure = go.Figure(layout=_layout(lines, g, origin))
-    for name, height in dict.fromkeys((line.look, line.height) for line in lines if line.segment is not None):
-        look = LOOKS.get(name)
+    for name, height in dict.fromkeys((line.style, line.height) for line in lines if line.segment is not None):
+        style = STYLES.get(name)
         rows = [
-            (y, line.segment, look.colour if look else QUIET, "", [line.tip])
+            (y, line.segment, style.colour if style else QUIET, "", [line.tip])
             for y, line in enumerate(lines)
-            if (line.look, line.height) == (name, height) and line.segment is not None
+            if (line.style, line.height) == (name, height) and line.segment is not None
         ]
-        figure.add_trace(bars(rows, height=height, axis="y", look=look, scale=SCALE, origin=origin))
+        figure.add_trace(bars(rows, height=height, axis="y", style=style, scale=SCALE, origin=origin))
     figure.add_trace(
         dotted_edges(
             ((y - 0.4, y + 0.4, line.segment) for y, line in enumerate(lines) if line.segment is not None),
@@ -131,7 +131,7 @@ def _prepare(g: Row) -> _Line:
     )
     return _Line(
         label="prepare",
-        look="partial" if g["rebalance_mode"] in PARTIAL_MODES else "stopped",
+        style="partial" if g["rebalance_mode"] in PARTIAL_MODES else "stopped",
         segment=_segment(earliest, latest, g["joined_at"], g["joined_at"], g["evidence"]),
         tip=f"<b>prepare</b> {took}<br>until every member has rejoined<br>{g['evidence']}",
     )
@@ -155,7 +155,7 @@ def _members(found: Rebalance) -> list[_Line]:
         lines.append(
             _Line(
                 label=label,
-                look="stopped" if m["member_id"] == slowest else "member",
+                style="stopped" if m["member_id"] == slowest else "member",
                 segment=_segment(start, start, max(start, early), max(start, late), grade),
                 tip=tip + ("<br>everyone waited for it" if m["member_id"] == slowest else ""),
                 points=((late, "triangle-up", QUIET, tip),),
@@ -168,7 +168,7 @@ def _members(found: Rebalance) -> list[_Line]:
             caption = f"{glyph.character} {figure_text(label)} {glyph.word}"
             tip = f"<b>{caption}</b><br>{instant(e['event_at'])} {zone()}<br>{e['evidence']}"
             lines.append(
-                _Line(label, "member", None, tip, ((e["event_at"], glyph.symbol, LOOKS["stopped"].colour, tip),))
+                _Line(label, "member", None, tip, ((e["event_at"], glyph.symbol, STYLES["stopped"].colour, tip),))
             )
     return lines
 
@@ -179,7 +179,7 @@ def _assign(g: Row) -> list[_Line]:
     lines = [
         _Line(
             label="assign",
-            look="assigning",
+            style="assigning",
             segment=_segment(g["joined_at"], g["joined_at"], g["synced_at"], g["synced_at"], Evidence.OBSERVED),
             tip=f"<b>assign</b> {duration(g['sync_ms'])}<br>until the assignment was stored",
         )
@@ -187,7 +187,7 @@ def _assign(g: Row) -> list[_Line]:
     if g["completed_at"] is not None:
         tip = f"<b>stable</b> {instant(g['completed_at'])} {zone()}"
         lines.append(
-            _Line("stable", "member", None, tip, ((g["completed_at"], "circle", LOOKS["working"].colour, tip),))
+            _Line("stable", "member", None, tip, ((g["completed_at"], "circle", STYLES["working"].colour, tip),))
         )
     return lines
 
@@ -205,7 +205,7 @@ def _reconciled(found: Rebalance) -> list[_Line]:
         lines.append(
             _Line(
                 label=label,
-                look="member",
+                style="member",
                 segment=_segment(start, start, max(start, at), max(start, at), Evidence.OBSERVED),
                 tip=tip,
                 points=((at, "triangle-up", QUIET, tip),),
@@ -230,13 +230,13 @@ def _resource(s: Row, until: int) -> _Line:
     points: tuple[_Point, ...] = ()
     if back is None:
         back = resumed = max(until, s["stopped_at_latest"])
-        points = ((back, "triangle-right-open", LOOKS["stopped"].colour, f"{name} no owner yet"),)
+        points = ((back, "triangle-right-open", STYLES["stopped"].colour, f"{name} no owner yet"),)
     elif s["first_commit_at"] is not None:
         first = f"{name} first commit {instant(s['first_commit_at'])} {zone()}<br>offset {s['first_committed_offset']}"
-        points = ((s["first_commit_at"], "diamond-open", LOOKS["working"].colour, first),)
+        points = ((s["first_commit_at"], "diamond-open", STYLES["working"].colour, first),)
     return _Line(
         label=resource(s["name"], s["index"], 17),
-        look="partial" if s["cause"] == StallCause.MOVED else "stopped",
+        style="partial" if s["cause"] == StallCause.MOVED else "stopped",
         segment=_segment(s["stopped_at_earliest"], s["stopped_at_latest"], back, resumed, s["evidence"]),
         tip=tip,
         points=points,

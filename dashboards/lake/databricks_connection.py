@@ -82,12 +82,12 @@ class Connections:
         try:
             if connection is not None:
                 try:
-                    return self._answer(connection, text, parameters)
+                    return self._response(connection, text, parameters)
                 except Exception as error:
-                    if is_answer(error):
+                    if is_response(error):
                         raise
                     LOG.info("a connection to Databricks SQL had ended: %s", type(error).__name__)
-            return self._answer(self._opened(self._warehouse), text, parameters)
+            return self._response(self._opened(self._warehouse), text, parameters)
         except LakeError:
             raise
         except Exception as error:
@@ -104,19 +104,19 @@ class Connections:
             _close(connection)
         return None
 
-    def _answer(self, connection: Any, text: str, parameters: Mapping[str, Any]) -> pa.Table:
+    def _response(self, connection: Any, text: str, parameters: Mapping[str, Any]) -> pa.Table:
         try:
             with connection.cursor() as cursor:
                 cursor.execute(text, parameters=dict(parameters) or None)
-                answer: pa.Table = cursor.fetchall_arrow()
+                response: pa.Table = cursor.fetchall_arrow()
         except Exception as error:
-            if is_answer(error):
+            if is_response(error):
                 self._keep(connection)
             else:
                 _close(connection)
             raise
         self._keep(connection)
-        return answer
+        return response
 
     def _keep(self, connection: Any) -> None:
         with self._lock:
@@ -134,12 +134,12 @@ def sentence(error: Exception, warehouse: Warehouse) -> str:
     message, code = str(error), str((getattr(error, "context", None) or {}).get("http-code"))
     if "INSUFFICIENT_PERMISSIONS" in message or "PERMISSION_DENIED" in message:
         return (
-            f"Databricks does not let the pages read {warehouse.place}: they need USE CATALOG, USE SCHEMA and SELECT "
-            "(of a volume READ VOLUME) there, and CAN USE of the SQL warehouse."
+            f"Databricks does not let the pages read {warehouse.location}: they need USE CATALOG, USE SCHEMA and "
+            "SELECT (of a volume READ VOLUME) there, and CAN USE of the SQL warehouse."
         )
     if any(name in message for name in NO_SCHEMA):
-        return f"This workspace has no schema {warehouse.place}: check the setting for the tables."
-    if is_answer(error):
+        return f"This workspace has no schema {warehouse.location}: check the setting for the tables."
+    if is_response(error):
         return "Databricks SQL could not run a query of this page; the log has its error."
     if code in ("401", "403"):
         return f"Databricks rejects the credentials (HTTP {code}): check token, or client_id and client_secret."
@@ -151,7 +151,7 @@ def sentence(error: Exception, warehouse: Warehouse) -> str:
     )
 
 
-def is_answer(error: BaseException | None) -> bool:
+def is_response(error: BaseException | None) -> bool:
     """Return whether the warehouse understood the statement and rejected it, so that a retry would fail again."""
     return any(kind.__name__ == "ServerOperationError" for kind in type(error).__mro__)
 

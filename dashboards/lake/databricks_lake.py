@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from dashboards.lake.databricks_connection import Connections, connect, is_answer
+from dashboards.lake.databricks_connection import Connections, connect, is_response
 from dashboards.lake.databricks_sql import bound, statement
 from dashboards.lake.databricks_versions import Versions, WarehouseVersion
 from dashboards.lake.databricks_warehouse import Warehouse
@@ -30,9 +30,9 @@ class DatabricksLake:
         fresh_seconds: float = FRESH_SECONDS,
         opened: Callable[[Warehouse], Any] = connect,
     ) -> None:
-        self._place = warehouse.place
+        self._location = warehouse.location
         self._connections = Connections(warehouse, opened)
-        self._versions = Versions(self._connections, self._place, (table.name for table in TABLES), fresh_seconds)
+        self._versions = Versions(self._connections, self._location, (table.name for table in TABLES), fresh_seconds)
         self._query_cache = QueryCache(CELLS)
 
     def warm(self) -> None:
@@ -58,7 +58,7 @@ class DatabricksLake:
         try:
             return self._asked(known, *question)
         except LakeError as error:
-            if not is_answer(error.__cause__):
+            if not is_response(error.__cause__):
                 raise
             # The version was vacuumed or the table recreated: retry with the current versions.
             newer = self._versions.renewed()
@@ -81,10 +81,10 @@ class DatabricksLake:
             return Rows([], is_capped=False)
         key = (sql, cap, frozen(parameters), prefixes, tuple(of.items()))
 
-        def answer() -> Rows:
+        def response() -> Rows:
             numbers = {name: version.number for name, version in of.items()}
-            text = statement(sql, numbers, self._place, parameters, prefixes)
+            text = statement(sql, numbers, self._location, parameters, prefixes)
             found = milliseconds(self._connections.ask(text, bound(text, {**parameters, "cap": cap + 1}, prefixes)))
             return rows_of(found, cap)
 
-        return self._query_cache.get(key, answer)
+        return self._query_cache.get(key, response)

@@ -28,17 +28,17 @@ COLUMNS = {table.name: table.names for table in TABLES}
 def statement(
     sql: str,
     tables: Mapping[str, int],
-    place: str,
+    location: str,
     parameters: Mapping[str, Parameter],
     prefixes: Sequence[str] | None,
 ) -> str:
-    """Return the text of `sql` over these versions of the tables in `place`.
+    """Return the text of `sql` over these versions of the tables in `location`.
 
     With `prefixes`, the rows are limited by `dashboards.lake.row_filter`.
     """
     lists = frozenset(name for name, value in parameters.items() if _is_list(value))
     named = [
-        f"{quoted(name)} AS ({_shown(f'{source(place, name)} VERSION AS OF {version:d}', name, prefixes)})"
+        f"{quoted(name)} AS ({_shown(f'{source(location, name)} VERSION AS OF {version:d}', name, prefixes)})"
         for name, version in tables.items()
     ]
     query = translated(sql, lists)
@@ -56,11 +56,11 @@ def bound(text: str, parameters: Mapping[str, Parameter], prefixes: Sequence[str
     }
 
 
-def source(place: str, name: str) -> str:
-    """Return the SQL name of a table in `catalog.schema`, or of a Delta folder in the folder `place`."""
-    if "/" in place:
-        return f"delta.{quoted(f'{place}/{name}')}"
-    return quoted(*place.split("."), name)
+def source(location: str, name: str) -> str:
+    """Return the SQL name of a table in `catalog.schema`, or of a Delta folder in the folder `location`."""
+    if "/" in location:
+        return f"delta.{quoted(f'{location}/{name}')}"
+    return quoted(*location.split("."), name)
 
 
 def quoted(*names: str) -> str:

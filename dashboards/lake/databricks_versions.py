@@ -35,9 +35,9 @@ class WarehouseVersion(NamedTuple):
 class Versions:
     """The versions of the existing tables. `get` reads them again if they are older than `fresh_seconds`."""
 
-    def __init__(self, connections: Connections, place: str, names: Iterable[str], fresh_seconds: float) -> None:
+    def __init__(self, connections: Connections, location: str, names: Iterable[str], fresh_seconds: float) -> None:
         self._connections = connections
-        self._place = place
+        self._location = location
         self._names = tuple(names)
         self._fresh_seconds = fresh_seconds
         self._pool = ThreadPoolExecutor(1 + AT_ONCE, thread_name_prefix="versions")
@@ -74,9 +74,9 @@ class Versions:
         try:
             results = zip(self._names, self._pool.map(self._newest, self._names), strict=True)
             found = {name: version for name, version in results if version is not None}
-            if not found and "/" not in self._place:
+            if not found and "/" not in self._location:
                 # Without this statement, a missing schema would look like an empty one.
-                self._connections.ask(f"DESCRIBE SCHEMA {quoted(*self._place.split('.'))}", {})
+                self._connections.ask(f"DESCRIBE SCHEMA {quoted(*self._location.split('.'))}", {})
         except Exception as error:  # noqa: BLE001 - raised again in `get`
             failed = error
         with self._lock:
@@ -85,19 +85,19 @@ class Versions:
     def _newest(self, name: str) -> WarehouseVersion | None:
         """Return the newest version; None if there is no such table."""
         try:
-            answer = self._connections.ask(f"DESCRIBE HISTORY {source(self._place, name)} LIMIT 1", {})
+            response = self._connections.ask(f"DESCRIBE HISTORY {source(self._location, name)} LIMIT 1", {})
             written = self._written(name)
         except LakeError as error:
             if is_absent(error):
                 return None
             raise
-        (newest,) = milliseconds(answer.select(["version", "timestamp"])).to_pylist()
+        (newest,) = milliseconds(response.select(["version", "timestamp"])).to_pylist()
         return WarehouseVersion(newest["version"], newest["timestamp"], written)
 
     def _written(self, name: str) -> int:
         asked_at, written = self._schema_versions.get(name, (float("-inf"), 0))
         if monotonic() - asked_at >= SCHEMA_SECONDS:
-            answer = self._connections.ask(f"DESCRIBE DETAIL {source(self._place, name)}", {})
-            written = schema_version(dict(answer["properties"][0].as_py()))
+            response = self._connections.ask(f"DESCRIBE DETAIL {source(self._location, name)}", {})
+            written = schema_version(dict(response["properties"][0].as_py()))
             self._schema_versions[name] = monotonic(), written
         return written

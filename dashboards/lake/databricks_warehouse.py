@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Warehouse:
-    """A SQL warehouse and the place of the tables.
+    """A SQL warehouse and the location of the tables.
 
-    The place is `catalog.schema`, or the folder that the jobs write, such as `/Volumes/main/regroup/warehouse`. Sign in
-    with `token`, or as the service principal `client_id`. In the settings, a secret is a reference such as `env:NAME`.
+    The location is `catalog.schema`, or the folder that the jobs write, such as `/Volumes/main/regroup/warehouse`.
+    Sign in with `token`, or as the service principal `client_id`. In the settings, a secret is a reference such as
+    `env:NAME`.
     """
 
     server_hostname: str
@@ -26,5 +27,5 @@ class Warehouse:
         return self.server_hostname.removeprefix("https://").rstrip("/")
 
     @property
-    def place(self) -> str:
+    def location(self) -> str:
         return self.tables.rstrip("/")

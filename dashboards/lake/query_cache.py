@@ -12,7 +12,7 @@ import pyarrow as pa
 
 Row = dict[str, Any]
 
-ANSWER_BYTES = 16 << 20
+RESPONSE_BYTES = 16 << 20
 """Largest result, in bytes as Arrow. As Python values it takes up to 15 times as much."""
 
 CELL_BYTES = 16
@@ -33,13 +33,13 @@ class SizedRows(Rows):
 
 
 def rows_of(found: pa.Table, cap: int) -> SizedRows:
-    """Return the first `cap` rows, or fewer if they exceed `ANSWER_BYTES`, because names can have any length."""
+    """Return the first `cap` rows, or fewer if they exceed `RESPONSE_BYTES`, because names can have any length."""
     kept = found.slice(0, cap)
-    while kept.nbytes > ANSWER_BYTES:
+    while kept.nbytes > RESPONSE_BYTES:
         kept = kept.slice(0, kept.num_rows // 2)
-    answer = SizedRows(kept.to_pylist(), is_capped=kept.num_rows < found.num_rows)
-    answer.size = kept.nbytes
-    return answer
+    response = SizedRows(kept.to_pylist(), is_capped=kept.num_rows < found.num_rows)
+    response.size = kept.nbytes
+    return response
 
 
 class QueryCache:
@@ -55,37 +55,37 @@ class QueryCache:
     def get(self, key: Hashable, ask: Callable[[], Rows]) -> Rows:
         """Return the cached result, or run `ask`. Concurrent callers with the same key share one result or error."""
         with self._lock:
-            if (answer := self._entries.get(key)) is not None:
+            if (response := self._entries.get(key)) is not None:
                 self._entries.move_to_end(key)
-                return answer
+                return response
             underway = self._underway.get(key)
             if underway is None:
                 mine = self._underway[key] = Future()
         if underway is not None:
             return underway.result()
         try:
-            answer = ask()
+            response = ask()
         except BaseException as error:
             mine.set_exception(error)
             raise
         else:
-            mine.set_result(answer)
-            return answer
+            mine.set_result(response)
+            return response
         finally:
             with self._lock:
                 del self._underway[key]
                 if mine.exception() is None:
                     self._keep(key, mine.result())
 
-    def _keep(self, key: Hashable, answer: Rows) -> None:
-        self._entries[key] = answer
-        self._size += _cells(answer)
+    def _keep(self, key: Hashable, response: Rows) -> None:
+        self._entries[key] = response
+        self._size += _cells(response)
         while self._size > self._cells:
             _, oldest = self._entries.popitem(last=False)
             self._size -= _cells(oldest)
 
 
-def _cells(answer: Rows) -> int:
-    cells = len(answer.rows) * len(answer.rows[0]) if answer.rows else 0
-    size = answer.size if isinstance(answer, SizedRows) else 0
+def _cells(response: Rows) -> int:
+    cells = len(response.rows) * len(response.rows[0]) if response.rows else 0
+    size = response.size if isinstance(response, SizedRows) else 0
     return 1 + max(cells, size // CELL_BYTES)

@@ -40,8 +40,8 @@ class ServicePrincipal:
         asked = urlencode({"grant_type": "client_credentials", "scope": "all-apis"}).encode()
         request = Request(self._url, asked, dict(self._known))  # noqa: S310 - https, from settings
         try:
-            with urlopen(request, timeout=TIMEOUT_SECONDS) as answer:  # noqa: S310
-                response = json.load(answer)
+            with urlopen(request, timeout=TIMEOUT_SECONDS) as body:  # noqa: S310
+                response = json.load(body)
             self._token, lasts = str(response["access_token"]), float(response.get("expires_in", 0))
         except HTTPError as error:
             raise LakeError(

@@ -29,7 +29,7 @@ from dashboards.views.components import (
 )
 from dashboards.views.patterns import lasting_list
 from dashboards.views.ranges import ranges
-from dashboards.views.theme import LOOKS, look_of
+from dashboards.views.theme import STYLES, style_of
 from dashboards.views.verdicts import fleet_panel
 from dashboards.zone import zone
 from schemas import loss_interval
@@ -300,9 +300,9 @@ def _link(state: State, g: Row) -> str:
 
 
 def _row(state: State, g: Row, observed_until: int, view: Window) -> Row:
-    look = look_of(g["state"], g["group_protocol"])
+    style = style_of(g["state"], g["group_protocol"])
     is_share = g["group_protocol"] == GroupProtocol.SHARE
-    is_known = (look != "unknown" and observed_until >= view.start) or g["rebalances"] > 0
+    is_known = (style != "unknown" and observed_until >= view.start) or g["rebalances"] > 0
     since = g["open_rebalance_since_at"]
     since_text = "" if since is None else f" for {duration(max(0, observed_until - since))}"
     changed = max((t for t in (g["state_since_at"], g["last_rebalance_at"]) if t is not None), default=None)
@@ -311,8 +311,8 @@ def _row(state: State, g: Row, observed_until: int, view: Window) -> Row:
         "group": visible(g["group_id"], 120),
         "href": _link(state, g),
         "cluster": visible(g["cluster"], 60),
-        "state": LOOKS[look].word + since_text,
-        "look": look,
+        "state": STYLES[style].word + since_text,
+        "style": style,
         "kafka_state": visible(g["state"], 40),
         "rebalances": g["rebalances"] if is_known else None,
         "rebalances_text": f"{g['rebalances']:,}" if is_known else None,

@@ -20,7 +20,7 @@ from dashboards.views.client_libraries import libraries_sentence
 from dashboards.views.components import aria, empty, grid, legend, marks_table, panel, state_word, table
 from dashboards.views.ranges import keyed, ranges
 from dashboards.views.resume_position import all_resumed, resumed_from
-from dashboards.views.theme import GLYPHS, LOOKS, look_of
+from dashboards.views.theme import GLYPHS, STYLES, style_of
 from dashboards.views.timeline import (
     PARTIAL_MODES,
     Lane,
@@ -146,7 +146,7 @@ def _head(state: State, group: str, found: Row | None, shown: str, view: Window 
         )
         members = "" if found["member_count"] is None else f" · {count(found['member_count'], 'member')}"
         about = [
-            state_word(look_of(found["state"], found["group_protocol"]), found["state"]),
+            state_word(style_of(found["state"], found["group_protocol"]), found["state"]),
             html.Span(f"{kind}{members} · since {instant(found['state_since_at'])[:19]} {zone()}", className="quiet"),
             dcc.Link("Advice for this group", href=state.href("advice", q=group)),
         ]
@@ -197,7 +197,7 @@ def _quiet(state: State, found: Row, seen: KnownSpan, view: Window) -> Component
         href=state.href("group", cluster=state.cluster, group=found["group_id"], from_=ALL, to=""),
         className="button",
     )
-    if look_of(found["state"]) == "unknown":
+    if style_of(found["state"]) == "unknown":
         text = "Its records show that it exists, but not how it rebalanced."
         return empty("unobserved", "Not observed", text)
     if seen.last_at < view.start:
@@ -226,7 +226,7 @@ def _tables(
             table(
                 ("From (UTC)", "To (UTC)", "State", "Evidence", "Generation", "Proof"),
                 [
-                    (_edge(s.earliest, s.start), instant(s.end), LOOKS[s.kind].word, s.evidence,
+                    (_edge(s.earliest, s.start), instant(s.end), STYLES[s.kind].word, s.evidence,
                      ABSENT if s.generation is None else str(s.generation), s.proof or ABSENT)
                     for s in strip
                 ],

@@ -16,6 +16,7 @@ from dashboards.views.components import Cell, empty, table_panel, tile
 from schemas.bronze import BRONZE
 from schemas.gold import GOLD
 from schemas.operations import OPERATIONS
+from schemas.records import OFFSETS_TOPIC
 from schemas.silver import REASSIGNMENT_TABLES, SILVER
 from schemas.states import Limit, NotCosted
 from schemas.unread_lines import REMEDIES
@@ -103,7 +104,7 @@ def _summary(
         if age > STALE_MS:
             fresh += ": either nothing has been written since, or nothing was read"
     lost = sum(row["records"] for row in quarantined)
-    lines = sum(row["lines"] for row in unread if row["place"] == 1)
+    lines = sum(row["lines"] for row in unread if row["position"] == 1)
     parts = [
         f"{count(len(sources), 'source')} read; {fresh}",
         f"{count(lost, 'record')} in quarantine" if lost else "nothing in quarantine",
@@ -152,7 +153,7 @@ def _source(row: Row, now: int) -> list[Cell]:
 def _absent(health: HealthStore, sources: list[Row]) -> list[str]:
     """Return notices on optional sources that are not read, and on what is therefore unknown."""
     named = {row["source"] for row in sources}
-    read = {"log": bool(named - {"__consumer_offsets", "poll"}), "poll": "poll" in named}
+    read = {"log": bool(named - {OFFSETS_TOPIC, "poll"}), "poll": "poll" in named}
     return [text for kind, text in OPTIONAL.items() if not read[kind] and not health.has_read(kind)]
 
 
@@ -209,9 +210,9 @@ def _unread(rows: list[Row]) -> Component:
                 visible(row["cluster"], 40),
                 visible(row["source"], 60),
                 visible(row["reason"]),
-                int(row["lines"]) if row["place"] == 1 else ABSENT,
+                int(row["lines"]) if row["position"] == 1 else ABSENT,
                 visible(row["detail"], 300) if row["detail"] else ABSENT,
-                REMEDIES[row["reason"], row["source_partition"] < 0] if row["place"] == 1 else ABSENT,
+                REMEDIES[row["reason"], row["source_partition"] < 0] if row["position"] == 1 else ABSENT,
             ]
             for row in rows
         ],

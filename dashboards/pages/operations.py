@@ -48,7 +48,7 @@ class Operations:
     @property
     def wrong(self) -> list[Row]:
         """Return jobs whose last run failed, or whose end was not reported."""
-        return [run for run in self.runs if run["place"] == 1 and self.outcome(run) in WRONG]
+        return [run for run in self.runs if run["position"] == 1 and self.outcome(run) in WRONG]
 
     @property
     def broken(self) -> list[Row]:
@@ -109,8 +109,10 @@ class Operations:
         return [self._runs(), *self._quality()]
 
     def _runs(self) -> Component:
-        shown = [run for run in self.runs if run["place"] == 1 or (run["place"] == 2 and self.outcome(run) in WRONG)]
-        shown.sort(key=lambda run: (self.outcome(run) not in WRONG, run["place"], -run["started_at"], run["job"]))
+        shown = [
+            run for run in self.runs if run["position"] == 1 or (run["position"] == 2 and self.outcome(run) in WRONG)
+        ]
+        shown.sort(key=lambda run: (self.outcome(run) not in WRONG, run["position"], -run["started_at"], run["job"]))
         return table_panel(
             "Job runs",
             "The last run of each job, and the run before it if that failed or did not report its end. Such runs come "

@@ -74,7 +74,7 @@ def render(store: Store, state: State, now: int) -> list[Component]:  # noqa: AR
             "Anatomy",
             f"Seconds since {instant(origin)} {zone()}.{note} ▲ {came}, ◇ first commit.",
             figure,
-            legend(looks=("stopped", "assigning", "partial")),
+            legend(styles=("stopped", "assigning", "partial")),
             name="rebalance",
             table=html.Div([_phases(found), html.H3("Marks"), marks_table(marks)]),
         ),

@@ -129,7 +129,7 @@ def _timeline(state: State, row: Row, made: Rows, marks: list[Row], view: Window
     body = html.Div(
         [table(head, listed, empty="No rebalance of these groups is known."), html.H3("Marks"), marks_table(marks)]
     )
-    return panel("Who was hit", text, figure, legend(looks=("stopped", "partial")), name="storm", table=body)
+    return panel("Who was hit", text, figure, legend(styles=("stopped", "partial")), name="storm", table=body)
 
 
 def _cause(row: Row) -> Component:

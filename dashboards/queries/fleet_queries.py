@@ -98,4 +98,4 @@ IDS = f"""
 SELECT cluster, id AS group_id FROM (SELECT cluster, {SHORT} AS id FROM groups) named
 ORDER BY length(id), cluster, id LIMIT $cap
 """
-"""Short ids come first, because people type them and a response has a size limit (`answers.ANSWER_BYTES`)."""
+"""Short ids come first, because people type them and a response has a size limit (`query_cache.RESPONSE_BYTES`)."""

@@ -27,12 +27,12 @@ WITH newest AS (
                OVER (PARTITION BY cluster, group_id) AS is_worth
     FROM advice JOIN newest USING (cluster, group_id, as_of)
 ), placed AS (
-    SELECT *, dense_rank() OVER (ORDER BY best DESC, lost DESC, cluster, group_id) AS place FROM ranked
+    SELECT *, dense_rank() OVER (ORDER BY best DESC, lost DESC, cluster, group_id) AS position FROM ranked
 )
 SELECT *, (SELECT count(*) FROM newest) AS total,
        (SELECT count(DISTINCT (cluster, group_id)) FROM ranked WHERE is_worth = 1) AS advised
-FROM placed WHERE place > $skip AND place <= $skip + $groups
-ORDER BY place, rank LIMIT $cap
+FROM placed WHERE position > $skip AND position <= $skip + $groups
+ORDER BY position, rank LIMIT $cap
 """
 
 STORMS = """

@@ -42,15 +42,15 @@ GROUP BY cluster, source, reason ORDER BY records DESC, cluster, source, reason 
 """
 
 UNREAD = """
-SELECT cluster, source, reason, source_partition, detail, lines, place FROM (
+SELECT cluster, source, reason, source_partition, detail, lines, position FROM (
     SELECT cluster, source, reason, source_partition, detail,
            CAST(sum(coalesce(lines, 1)) OVER (PARTITION BY cluster, source, reason) AS BIGINT) AS lines,
            row_number() OVER (
                PARTITION BY cluster, source, reason ORDER BY source_offset DESC, source_partition, log_epoch
-           ) AS place
+           ) AS position
     FROM quarantine WHERE reason IN ('unknown_layout', 'unknown_wording')
 ) kept
-WHERE place <= 3 ORDER BY lines DESC, cluster, source, reason, place LIMIT $cap
+WHERE position <= 3 ORDER BY lines DESC, cluster, source, reason, position LIMIT $cap
 """
 
 REFUSALS = """
@@ -63,12 +63,12 @@ GROUP BY ALL ORDER BY observed_at DESC, call, subject LIMIT $cap
 RUNS = """
 SELECT job, run_id, started_at, told_at, ended_at, outcome, error, part_of, regroup_version, host,
        lead(started_at) OVER (PARTITION BY job ORDER BY started_at, run_id) AS next_started_at,
-       row_number() OVER (PARTITION BY job ORDER BY started_at DESC, run_id DESC) AS place
+       row_number() OVER (PARTITION BY job ORDER BY started_at DESC, run_id DESC) AS position
 FROM (
     SELECT *, row_number() OVER (PARTITION BY job, run_id ORDER BY told_at DESC) AS newest
     FROM job_runs WHERE told_at >= $since
 ) told
-WHERE newest = 1 ORDER BY place, job LIMIT $cap
+WHERE newest = 1 ORDER BY position, job LIMIT $cap
 """
 
 LIMITS = """
@@ -126,7 +126,7 @@ class HealthStore:
     def unread(self) -> list[Row]:
         """Return up to three log lines per source and reason that may be lifecycle lines but are not known.
 
-        `lines` is the number of all such lines, `place` is 1 for the newest one of a source and reason.
+        `lines` is the number of all such lines, `position` is 1 for the newest one of a source and reason.
         """
         try:
             return self._lake.query(UNREAD, ("quarantine",), REASON_ROWS, {}).rows
@@ -153,7 +153,7 @@ class HealthStore:
     def runs(self, now: int) -> list[Row]:
         """Return the last runs of each job within 90 days, each in its newest state.
 
-        The last run of a job has `place` 1 and comes first. `next_started_at` is the start of the job's next run.
+        The last run of a job has `position` 1 and comes first. `next_started_at` is the start of the job's next run.
         """
         since = moment(now - now % DAY_MS - RUN_DAYS * DAY_MS)
         return self._lake.query(RUNS, ("job_runs",), RUN_ROWS, {"since": since}).rows

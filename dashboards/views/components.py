@@ -15,7 +15,7 @@ from dashboards.lake.lake import Row
 from dashboards.text import ABSENT, instant, span, visible, zoned
 from dashboards.urlstate import State
 from dashboards.views.marks import flag_of, mark_subject
-from dashboards.views.theme import CONFIG, EVIDENCE, FLAGS, GLYPHS, LEVELS, LOOKS
+from dashboards.views.theme import CONFIG, EVIDENCE, FLAGS, GLYPHS, LEVELS, STYLES
 
 Cell = str | int | Component
 GRID_CELLS = {"sortable": True, "resizable": True, "suppressMovable": True}
@@ -169,14 +169,14 @@ def facts(pairs: Iterable[tuple[str, Cell]]) -> Component:
     )
 
 
-def swatch(look: str) -> Component:
+def swatch(style: str) -> Component:
     hidden: Any = {"aria-hidden": "true"}
-    return html.Span(className=f"swatch {look}", **hidden)
+    return html.Span(className=f"swatch {style}", **hidden)
 
 
-def legend(*, looks: Iterable[str] = LOOKS, glyphs: bool = True) -> Component:
-    """Return the legend of looks, edges and markers; looks and edges are always visible."""
-    items = [html.Li([swatch(name), html.Span(LOOKS[name].word)], title=LOOKS[name].meaning) for name in looks]
+def legend(*, styles: Iterable[str] = STYLES, glyphs: bool = True) -> Component:
+    """Return the legend of styles, edges and markers; styles and edges are always visible."""
+    items = [html.Li([swatch(name), html.Span(STYLES[name].word)], title=STYLES[name].meaning) for name in styles]
     edges = [
         html.Li([swatch(f"edge {grade}"), html.Span(grade.value)], title=meaning) for grade, meaning in EVIDENCE.items()
     ]
@@ -203,10 +203,10 @@ def heat_legend() -> Component:
     )
 
 
-def state_word(look: str, state: str | None) -> Component:
-    """Return the look's swatch with Kafka's name of the state."""
+def state_word(style: str, state: str | None) -> Component:
+    """Return the swatch of `style` with Kafka's name of the state."""
     return html.Span(
-        [swatch(look), html.Span(LOOKS[look].word), html.Span(visible(state), className="quiet")], className="state"
+        [swatch(style), html.Span(STYLES[style].word), html.Span(visible(state), className="quiet")], className="state"
     )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dashboards.lake.lake import Row
 from dashboards.queries.store import Rebalance
 from dashboards.text import ABSENT, between, clock, duration, member_label, visible
-from dashboards.views.theme import LOOKS, look_of
+from dashboards.views.theme import STYLES, style_of
 from dashboards.views.timeline import Segment
 from dashboards.zone import zone
 from schemas import loss_interval
@@ -208,10 +208,10 @@ def cost(stalls: Sequence[Row], word: str) -> str:
 
 def group(generations: Sequence[Row], state: Row | None) -> str:
     """Describe the state strip. `generations` holds the generations of the window."""
-    now = f"Now {LOOKS[look_of(state['state'], state['group_protocol'])].word}" if state else "State not known"
+    now = f"Now {STYLES[style_of(state['state'], state['group_protocol'])].word}" if state else "State not known"
     if state and state["state_since_at"]:
         now += f" since {clock(state['state_since_at'])} {zone()}"
-    if not generations and state and look_of(state["state"]) == "unknown":
+    if not generations and state and style_of(state["state"]) == "unknown":
         return f"{now}: whether it rebalanced is not known."
     if not generations:
         return f"{now}. No rebalance in this range."

@@ -1,6 +1,6 @@
-"""The visual language of all pages: six looks, markers with words, identity hues and figure defaults.
+"""The visual language of all pages: six styles, markers with words, identity hues and figure defaults.
 
-The colours suit both themes. Every look has a contrast of at least 3:1 on white and on #1A1B1E, and the looks are
+The colours suit both themes. Every style has a contrast of at least 3:1 on white and on #1A1B1E, and the styles are
 distinguishable with protan, deutan and tritan vision (the theme's tests compute both). The style sheet sets text, grid
 and background colours, and restyles figures when the theme changes.
 """
@@ -16,7 +16,7 @@ from schemas.states import Evidence, GroupEventKind, GroupProtocol, GroupState, 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Look:
+class Style:
     """How a state is drawn: never by colour alone. `height` is a fraction of the lane."""
 
     word: str
@@ -26,22 +26,22 @@ class Look:
     pattern: str = ""
 
 
-LOOKS = {
-    "working": Look(word="working", meaning="stable, everybody processes", colour="#517390", height=0.28),
-    "stopped": Look(word="stopped", meaning="members must stop and rejoin", colour="#BD3743", height=1.0),
-    "assigning": Look(
+STYLES = {
+    "working": Style(word="working", meaning="stable, everybody processes", colour="#517390", height=0.28),
+    "stopped": Style(word="stopped", meaning="members must stop and rejoin", colour="#BD3743", height=1.0),
+    "assigning": Style(
         word="assigning", meaning="the leader computes the assignment", colour="#C38300", height=1.0, pattern="/"
     ),
-    "partial": Look(word="partial", meaning="only moving partitions are stopped", colour="#AF6AF2", height=0.5),
-    "empty": Look(word="empty", meaning="no members", colour="#929292", height=0.07),
-    "unseen": Look(
+    "partial": Style(word="partial", meaning="only moving partitions are stopped", colour="#AF6AF2", height=0.5),
+    "empty": Style(word="empty", meaning="no members", colour="#929292", height=0.07),
+    "unseen": Style(
         word="work not observed",
         meaning="the members have their assignment, but no record shows whether they process (share groups)",
         colour="#929292",
         height=0.28,
         pattern="x",
     ),
-    "unknown": Look(
+    "unknown": Style(
         word="not observed",
         meaning="no record covers it; never counted as healthy",
         colour="#929292",
@@ -50,7 +50,7 @@ LOOKS = {
     ),
 }
 
-STATE_LOOKS = {
+STATE_STYLES = {
     GroupState.STABLE: "working",
     GroupState.PREPARING_REBALANCE: "stopped",
     GroupState.COMPLETING_REBALANCE: "assigning",
@@ -66,14 +66,14 @@ LEVELS = (0, 1, 2, 4, 8)
 """Rebalances in one cell of the heatmap. A cell has the shade of the highest level it reaches; level 0 is quiet."""
 
 
-def look_of(state: str | None, protocol: str | None = None) -> str:
-    """Return the look of a `groups.state`; an unknown state looks unknown.
+def style_of(state: str | None, protocol: str | None = None) -> str:
+    """Return the style of a `groups.state`; an unknown state looks unknown.
 
     Brokers keep the progress of share groups (`protocol`) in another topic, so none of them looks as if it worked.
     """
     if state == GroupState.STABLE and protocol == GroupProtocol.SHARE:
         return "unseen"
-    return next((look for known, look in STATE_LOOKS.items() if known == state), "unknown")
+    return next((style for known, style in STATE_STYLES.items() if known == state), "unknown")
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from itertools import zip_longest
 from dashboards.lake.lake import Row
 from dashboards.text import member_label
 from dashboards.urlstate import Window
-from dashboards.views.theme import look_of
+from dashboards.views.theme import style_of
 from schemas.states import Evidence, GroupEventKind, GroupState, RebalanceMode, StallCause
 
 PARTIAL_MODES = (RebalanceMode.COOPERATIVE, RebalanceMode.INCREMENTAL)
@@ -21,7 +21,7 @@ DEPARTURES = (GroupEventKind.LEFT, GroupEventKind.SESSION_EXPIRED, GroupEventKin
 class Segment:
     """A span in one lane. It begins within [earliest, start] and ends within [end, latest]; equal if exactly known.
 
-    `kind` is a look or an owner's label; `proof` is a text for the tooltip.
+    `kind` is a style or an owner's label; `proof` is a text for the tooltip.
     """
 
     earliest: int
@@ -36,10 +36,10 @@ class Segment:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _LookChange:
-    """A change of the group's look to `look`."""
+class _StyleChange:
+    """A change of the group's style to `style`."""
 
-    look: str
+    style: str
     earliest: int
     at: int
     evidence: str = Evidence.OBSERVED
@@ -50,47 +50,51 @@ def states(
     generations: Sequence[Row], group: Row | None, events: Iterable[Row], window: Window, observed_until: int
 ) -> list[Segment]:
     """Return the group's state over the window without gaps; a time that no record covers is `unknown`."""
-    changes = [_LookChange(look="unknown", earliest=window.start, at=window.start, evidence=Evidence.INFERRED)]
+    changes = [_StyleChange(style="unknown", earliest=window.start, at=window.start, evidence=Evidence.INFERRED)]
     for generation in sorted(generations, key=lambda g: g["joined_at"]):
         changes += _of_generation(generation)
     changes += [
-        _LookChange(look="gone", earliest=e["event_at"], at=e["event_at"]) for e in events if e["kind"] == "dead"
+        _StyleChange(style="gone", earliest=e["event_at"], at=e["event_at"]) for e in events if e["kind"] == "dead"
     ]
     changes.sort(key=lambda c: c.at)
     changes += _now(group, changes[-1])
     until = max(observed_until, changes[-1].at)
-    changes.append(_LookChange(look="unknown", earliest=until, at=until, evidence=Evidence.INFERRED))
-    ends = [*changes[1:], _LookChange(look="", earliest=window.end, at=max(window.end, until))]
+    changes.append(_StyleChange(style="unknown", earliest=until, at=until, evidence=Evidence.INFERRED))
+    ends = [*changes[1:], _StyleChange(style="", earliest=window.end, at=max(window.end, until))]
     return [
         segment
         for change, following in zip(changes, ends, strict=True)
-        if change.look != "gone" and (segment := _clipped(_between(change, following), window))
+        if change.style != "gone" and (segment := _clipped(_between(change, following), window))
     ]
 
 
-def _of_generation(g: Row) -> list[_LookChange]:
+def _of_generation(g: Row) -> list[_StyleChange]:
     partial = g["rebalance_mode"] in PARTIAL_MODES
     latest = min(g["prepared_at_latest"], g["joined_at"])
     earliest = min(g["prepared_at_earliest"], latest)
     if g["prepared_at"] is not None:
         earliest = latest = g["prepared_at"]
     found = [
-        _LookChange(
-            look="partial" if partial else "stopped", earliest=earliest, at=latest, evidence=g["evidence"], generation=g
+        _StyleChange(
+            style="partial" if partial else "stopped",
+            earliest=earliest,
+            at=latest,
+            evidence=g["evidence"],
+            generation=g,
         )
     ]
     if g["is_empty"]:
-        return [*found, _LookChange(look="empty", earliest=g["joined_at"], at=g["joined_at"], generation=g)]
-    working = look_of(GroupState.STABLE, g["group_protocol"])
+        return [*found, _StyleChange(style="empty", earliest=g["joined_at"], at=g["joined_at"], generation=g)]
+    working = style_of(GroupState.STABLE, g["group_protocol"])
     recorded = [("assigning", g["joined_at"])]
     if g["synced_at"] is not None:
         recorded.append(("partial" if g["group_protocol"] != "classic" else working, g["synced_at"]))
     if g["completed_at"] is not None:
         recorded.append((working, g["completed_at"]))
-    return found + [_LookChange(look=look, earliest=at, at=at, generation=g) for look, at in recorded]
+    return found + [_StyleChange(style=style, earliest=at, at=at, generation=g) for style, at in recorded]
 
 
-def _now(group: Row | None, last: _LookChange) -> list[_LookChange]:
+def _now(group: Row | None, last: _StyleChange) -> list[_StyleChange]:
     """Return the change to the group's last known state if it is newer than the last generation; else nothing."""
     if group is None or group["state"] in (GroupState.DEAD, GroupState.STABLE):
         return []
@@ -98,13 +102,16 @@ def _now(group: Row | None, last: _LookChange) -> list[_LookChange]:
     if group["state"] == GroupState.UNKNOWN or since is None or since <= last.at:
         return []
     return [
-        _LookChange(
-            look=look_of(group["state"], group["group_protocol"]), earliest=since, at=since, evidence=group["evidence"]
+        _StyleChange(
+            style=style_of(group["state"], group["group_protocol"]),
+            earliest=since,
+            at=since,
+            evidence=group["evidence"],
         )
     ]
 
 
-def _between(change: _LookChange, following: _LookChange) -> Segment:
+def _between(change: _StyleChange, following: _StyleChange) -> Segment:
     end = max(change.at, following.earliest)
     g = change.generation
     return Segment(
@@ -112,7 +119,7 @@ def _between(change: _LookChange, following: _LookChange) -> Segment:
         start=change.at,
         end=end,
         latest=end,
-        kind=change.look,
+        kind=change.style,
         evidence=change.evidence,
         generation=g["generation_id"] if g else None,
         incarnation=g["incarnation"] if g else 0,

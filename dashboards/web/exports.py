@@ -30,6 +30,6 @@ def add_rows(server: Flask, store: Store, now: Callable[[], int]) -> None:
         except ValueError:
             return refused()
         with shown_in_zone(state.tz):
-            answer = jsonify(fleet.block(store, state, asked, now(), rows=MOST_ROWS))
-        answer.headers["Cache-Control"] = "no-store"
-        return answer
+            response = jsonify(fleet.block(store, state, asked, now(), rows=MOST_ROWS))
+        response.headers["Cache-Control"] = "no-store"
+        return response

@@ -86,8 +86,8 @@ class _Door:
                 return _with_retry_after(_sentence(429, _too_many(verdict)), verdict)
         elif request.method == "GET" and "text/html" in request.headers.get("Accept", ""):
             wanted = quote(request.full_path.rstrip("?"), safe="")
-            answer: Response = redirect(f"/login?next={wanted}", code=303)  # type: ignore[assignment]
-            return answer
+            response: Response = redirect(f"/login?next={wanted}", code=303)  # type: ignore[assignment]
+            return response
         return _sentence(401, "The pages require their token: send it as Authorization: Bearer.")
 
     def login(self) -> Response:
@@ -99,10 +99,10 @@ class _Door:
             return _with_retry_after(_form(wanted, _too_many(verdict), 429), verdict)
         if not verdict.is_right:
             return _form(wanted, "That is not the token.", 401)
-        answer = Response(status=303, headers={"Location": wanted})
+        response = Response(status=303, headers={"Location": wanted})
         is_secure = request.is_secure or self._access.is_https or _says_tls()
-        answer.set_cookie(COOKIE, self._session, max_age=WEEK_S, httponly=True, samesite="Lax", secure=is_secure)
-        return answer
+        response.set_cookie(COOKIE, self._session, max_age=WEEK_S, httponly=True, samesite="Lax", secure=is_secure)
+        return response
 
     def _judge(self, sent: str) -> AttemptVerdict:
         client = request.headers.get("X-Forwarded-For", "").rpartition(",")[2].strip()
@@ -131,9 +131,9 @@ def _too_many(verdict: AttemptVerdict) -> str:
     return f"Too many wrong tokens were sent: wait {verdict.wait_s} s, then send the right one."
 
 
-def _with_retry_after(answer: Response, verdict: AttemptVerdict) -> Response:
-    answer.headers["Retry-After"] = str(verdict.wait_s)
-    return answer
+def _with_retry_after(response: Response, verdict: AttemptVerdict) -> Response:
+    response.headers["Retry-After"] = str(verdict.wait_s)
+    return response
 
 
 def _form(wanted: str, text: str, status: int) -> Response:

@@ -26,7 +26,7 @@ REQUEST_S = 30.0
 """Seconds from the first byte until the whole request has arrived."""
 IDLE_S = 75.0
 """Seconds that a connection is kept between two requests."""
-ANSWER_S = 120.0
+RESPONSE_S = 120.0
 """Seconds within which the client must read all pending output."""
 WAITING_MOST = 200
 """Open connections above which the server closes those that wait for their client."""
@@ -83,7 +83,7 @@ class Channel(HTTPChannel):  # type: ignore[misc]
         elif self.unread_since is None:
             self.unread_since = now
         if self.unread_since is not None:
-            return now - self.unread_since > ANSWER_S
+            return now - self.unread_since > RESPONSE_S
         since = self.waits_since()
         return since is not None and now - since > self._patience()
 

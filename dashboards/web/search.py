@@ -105,6 +105,6 @@ def add_search(server: Flask, search: Search) -> None:
             }
             for hit in best
         ]
-        answer = jsonify({"groups": groups, "total": total})
-        answer.headers["Cache-Control"] = "no-store"
-        return answer
+        response = jsonify({"groups": groups, "total": total})
+        response.headers["Cache-Control"] = "no-store"
+        return response

@@ -14,8 +14,8 @@ from dashboards.lake.lake import milliseconds
 from jobs.tables.as_of import opened
 from jobs.tables.delta_io import table_path
 from pipelines.arrow_types import schema_of
-from pipelines.bronze_batch import TOPIC
 from schemas.bronze import COVERAGE
+from schemas.records import OFFSETS_TOPIC
 
 POLL = "poll"
 SOURCE = ["cluster", "source", "source_partition", "log_epoch"]
@@ -50,11 +50,13 @@ class CoverageReader:
 
     def clusters(self) -> set[str]:
         """Return the clusters whose `__consumer_offsets` was read."""
-        return {cluster for cluster, source, _ in self._reached if source == TOPIC}
+        return {cluster for cluster, source, _ in self._reached if source == OFFSETS_TOPIC}
 
     def of_offsets(self, cluster: str) -> dict[int, Reached]:
         """Return the state by partition of `__consumer_offsets`."""
-        return {p: reached for (of, source, p), reached in self._reached.items() if (of, source) == (cluster, TOPIC)}
+        return {
+            p: reached for (of, source, p), reached in self._reached.items() if (of, source) == (cluster, OFFSETS_TOPIC)
+        }
 
     def polled_until(self, cluster: str) -> int | None:
         found = (r.newest_ms for (of, source, _), r in self._reached.items() if (of, source) == (cluster, POLL))

@@ -20,7 +20,7 @@ TIMEOUT_S = 5.0
 """Deadline for the whole request: connecting, TLS, sending, headers and body of the response. A socket timeout alone is
 not enough, because it restarts with every byte that arrives.
 """
-LONGEST_ANSWER = 300
+LONGEST_RESPONSE = 300
 
 
 class NotAcceptedError(Exception):
@@ -117,11 +117,11 @@ def post(url: str, body: bytes, headers: Mapping[str, str]) -> None:
     request = Request(url, body, {"Content-Type": "application/json", **headers}, method="POST")  # noqa: S310 - the settings allow http and https only
     with _Deadline(TIMEOUT_S) as deadline:
         try:
-            with build_opener(_NoRedirect, *_handlers(deadline), *proxies).open(request, timeout=TIMEOUT_S) as answer:
+            with build_opener(_NoRedirect, *_handlers(deadline), *proxies).open(request, timeout=TIMEOUT_S) as response:
                 # A connection that was shut down looks like the end of the headers.
                 if deadline.is_over:
                     raise TimeoutError
-                _begin(answer)
+                _begin(response)
         except HTTPError as error:
             with error:
                 reply = without_links(_begin(error).decode("utf-8", "replace").strip())
@@ -130,10 +130,10 @@ def post(url: str, body: bytes, headers: Mapping[str, str]) -> None:
             raise NotAcceptedError(_words(error, is_late=deadline.is_over)) from None
 
 
-def _begin(answer: Any) -> bytes:
+def _begin(response: Any) -> bytes:
     """Return the first bytes of a response. Errors in the body are ignored, because only the status counts."""
     with suppress(OSError, HTTPException, ValueError):
-        return bytes(answer.read(LONGEST_ANSWER))
+        return bytes(response.read(LONGEST_RESPONSE))
     return b""
 
 

@@ -168,7 +168,7 @@ class MetricsServer:
             OSError: the port is taken.
         """
         self.text = ""
-        self._server = bound(self._answer, host=LOOPBACK, port=port, threads=THREADS)
+        self._server = bound(self._response, host=LOOPBACK, port=port, threads=THREADS)
         self.port = int(self._server.effective_port)
         threading.Thread(target=self._server.run, daemon=True).start()
 
@@ -178,7 +178,7 @@ class MetricsServer:
     def stop(self) -> None:
         self._server.stop()
 
-    def _answer(self, environ: Mapping[str, Any], start: Callable[..., Any]) -> list[bytes]:
+    def _response(self, environ: Mapping[str, Any], start: Callable[..., Any]) -> list[bytes]:
         status, kind, text = self._found(environ)
         body = text.encode()
         headers = [("Content-Type", kind), ("Content-Length", str(len(body))), ("X-Content-Type-Options", "nosniff")]

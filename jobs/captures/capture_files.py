@@ -49,17 +49,17 @@ class Budget:
     def reset(self, account: str) -> None:
         self._spent[account] = 0
 
-    def spend(self, account: str, amount: int, place: str) -> None:
+    def spend(self, account: str, amount: int, position: str) -> None:
         """Charge `amount` bytes.
 
         Raises:
-            UserError: the limit is reached; `place` says where.
+            UserError: the limit is reached; `position` says where.
         """
         self._spent[account] = self._spent.get(account, 0) + amount
         if sum(self._spent.values()) > self.limit_mb * MB:
             raise UserError(
-                f"The capture {self.folder} needs more than {self.limit_mb} MB of memory (reached at {place}): if you "
-                "trust its sender and this machine has the memory, raise capture_mb in the settings."
+                f"The capture {self.folder} needs more than {self.limit_mb} MB of memory (reached at {position}): if "
+                "you trust its sender and this machine has the memory, raise capture_mb in the settings."
             )
 
 

@@ -79,8 +79,8 @@ class Suite:
         verdict = self.verdicts[name]
         verdict.checked += rows
         verdict.failed += outcome.result["unexpected_count"]
-        for place in outcome.result.get("partial_unexpected_index_list") or ():
-            example = example_of(self.table, place)
+        for key in outcome.result.get("partial_unexpected_index_list") or ():
+            example = example_of(self.table, key)
             if len(verdict.examples) < self._examples and example not in verdict.examples:
                 verdict.examples.append(example)
 
@@ -146,10 +146,10 @@ def _batch_definition() -> Any:
     return asset.add_batch_definition_whole_dataframe("whole")
 
 
-def example_of(table: Table, place: Mapping[str, Any]) -> str:
+def example_of(table: Table, key: Mapping[str, Any]) -> str:
     """Return the key of a row as text."""
     kinds = {column.name: column.type for column in table.columns}
-    text = ", ".join(f"{name} = {_value(kinds[name], place.get(name))}" for name in table.key)
+    text = ", ".join(f"{name} = {_value(kinds[name], key.get(name))}" for name in table.key)
     return text if len(text) <= EXAMPLE_LENGTH else f"{text[: EXAMPLE_LENGTH - 1]}…"
 
 

@@ -64,22 +64,22 @@ def read_cluster(name: str, declared: Any, environment: Mapping[str, str]) -> Cl
     Raises:
         UserError: a key is unknown or missing, a value is not valid, or an option would run code.
     """
-    place = f"[clusters.{name}]"
+    section = f"[clusters.{name}]"
     cluster_name(name)
     declared = dict(table(f"clusters.{name}", declared))
     options = table(f"clusters.{name}.kafka", declared.pop("kafka", {}))
-    kafka = {key: _option(f"The Kafka option {key} in {place}", value) for key, value in options.items()}
+    kafka = {key: _option(f"The Kafka option {key} in {section}", value) for key, value in options.items()}
     refuse_code(f"[clusters.{name}.kafka]", kafka, environment)
-    refuse_unknown(declared, {f.name for f in fields(Cluster)} - {"name"}, place)
+    refuse_unknown(declared, {f.name for f in fields(Cluster)} - {"name"}, section)
     if "bootstrap_servers" not in declared:
-        raise UserError(f'{place} has no bootstrap_servers: add bootstrap_servers = "host:9092".')
+        raise UserError(f'{section} has no bootstrap_servers: add bootstrap_servers = "host:9092".')
     logs = tuple(_log(f"[[clusters.{name}.logs]]", each) for each in _tables(f"clusters.{name}.logs", declared))
     bound = _tables(f"clusters.{name}.event_sources", declared)
     sources = tuple(_event_source(f"[[clusters.{name}.event_sources]]", each) for each in bound)
-    cluster = Cluster(name=name, kafka=kafka, logs=logs, event_sources=sources, **all_typed(Cluster, declared, place))
-    _readable(place, cluster.events_layout, cluster.events_zone)
+    cluster = Cluster(name=name, kafka=kafka, logs=logs, event_sources=sources, **all_typed(Cluster, declared, section))
+    _readable(section, cluster.events_layout, cluster.events_zone)
     if cluster.events_max_message_bytes < 1:
-        raise UserError(f"In {place}, events_max_message_bytes must be at least 1 byte.")
+        raise UserError(f"In {section}, events_max_message_bytes must be at least 1 byte.")
     return cluster
 
 
@@ -110,39 +110,39 @@ def _tables(key: str, declared: dict[str, Any]) -> list[Any]:
     return found
 
 
-def _log(place: str, declared: Any) -> LogFile:
+def _log(section: str, declared: Any) -> LogFile:
     if not isinstance(declared, dict) or "path" not in declared:
-        raise UserError(f'{place} has no path: add path = "/path/to/server.log".')
-    refuse_unknown(declared, {f.name for f in fields(LogFile)}, place)
-    log = LogFile(**all_typed(LogFile, declared, place))
-    _readable(place, log.layout, log.zone)
+        raise UserError(f'{section} has no path: add path = "/path/to/server.log".')
+    refuse_unknown(declared, {f.name for f in fields(LogFile)}, section)
+    log = LogFile(**all_typed(LogFile, declared, section))
+    _readable(section, log.layout, log.zone)
     return log
 
 
-def _event_source(place: str, declared: Any) -> EventSource:
+def _event_source(section: str, declared: Any) -> EventSource:
     if not isinstance(declared, dict) or not isinstance(declared.get("topic"), str) or not declared["topic"]:
-        raise UserError(f'{place} has no topic: add topic = "NAME", the topic that this source writes to.')
-    refuse_unknown(declared, {f.name for f in fields(EventSource)}, place)
+        raise UserError(f'{section} has no topic: add topic = "NAME", the topic that this source writes to.')
+    refuse_unknown(declared, {f.name for f in fields(EventSource)}, section)
     header, brokers, kinds = declared.get("header", ""), declared.get("brokers", []), declared.get("kinds", [])
     if not isinstance(header, str) or (header and not all(header.partition("=")[::2])):
-        raise UserError(f'In {place}, header must be "NAME=VALUE", but is {header!r}.')
+        raise UserError(f'In {section}, header must be "NAME=VALUE", but is {header!r}.')
     if not isinstance(brokers, list) or not all(type(each) is int and each >= 0 for each in brokers):
-        raise UserError(f"In {place}, brokers must be a list of broker ids such as [1, 2], but is {brokers!r}.")
+        raise UserError(f"In {section}, brokers must be a list of broker ids such as [1, 2], but is {brokers!r}.")
     if not isinstance(kinds, list) or not all(each in list(Claim) for each in kinds):
-        raise UserError(f"In {place}, kinds must be a list of {', '.join(Claim)}, but is {kinds!r}.")
+        raise UserError(f"In {section}, kinds must be a list of {', '.join(Claim)}, but is {kinds!r}.")
     return EventSource(
         topic=declared["topic"], header=header, brokers=tuple(brokers), kinds=tuple(Claim(each) for each in kinds)
     )
 
 
-def _readable(place: str, wanted: str, zone_name: str) -> None:
+def _readable(section: str, wanted: str, zone_name: str) -> None:
     try:
         layout(wanted)
         zone(zone_name)
     except ValueError as error:
-        raise UserError(f"In {place}: {error}") from None
+        raise UserError(f"In {section}: {error}") from None
     except (OverflowError, RecursionError):
-        raise UserError(f"In {place}, the log layout is too large or nested too deeply: shorten it.") from None
+        raise UserError(f"In {section}, the log layout is too large or nested too deeply: shorten it.") from None
 
 
 def with_bootstrap(clusters: tuple[Cluster, ...], name: str | None, bootstrap: str) -> tuple[Cluster, ...]:

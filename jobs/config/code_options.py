@@ -19,7 +19,7 @@ HARMLESS = re.compile(r"[\w@./:+ =,-]*")
 """Characters that have no special meaning in a shell."""
 
 
-def refuse_code(place: str, options: Mapping[str, str], environment: Mapping[str, str]) -> None:
+def refuse_code(section: str, options: Mapping[str, str], environment: Mapping[str, str]) -> None:
     """Raise `UserError` for an option that can run code, unless the environment allows it."""
     if environment.get(ALLOWED) == "true":
         return
@@ -27,6 +27,6 @@ def refuse_code(place: str, options: Mapping[str, str], environment: Mapping[str
         name = key.strip().lower()
         if LOADS_CODE.match(name) or (name.startswith("sasl.kerberos.") and not HARMLESS.fullmatch(value)):
             raise UserError(
-                f"The Kafka option {key} in {place} can run code on this machine: remove it, or start with the "
+                f"The Kafka option {key} in {section} can run code on this machine: remove it, or start with the "
                 f"environment variable {ALLOWED}=true if you trust the settings file like a program."
             )

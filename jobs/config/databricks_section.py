@@ -27,17 +27,17 @@ def databricks_section(declared: Any) -> Warehouse | None:
     """
     if declared is None:
         return None
-    place = "[databricks]"
+    section = "[databricks]"
     if not isinstance(declared, dict):
-        raise UserError(f"databricks must be a table: write {place} on a line of its own.")
-    refuse_unknown(declared, {f.name for f in fields(Warehouse)}, place)
+        raise UserError(f"databricks must be a table: write {section} on a line of its own.")
+    refuse_unknown(declared, {f.name for f in fields(Warehouse)}, section)
     for key, such_as in WANTED.items():
         if not declared.get(key):
-            raise UserError(f'{place} has no {key}: add {key} = "{such_as}".')
+            raise UserError(f'{section} has no {key}: add {key} = "{such_as}".')
     if "/" not in str(declared["tables"]) and str(declared["tables"]).count(".") != 1:
         raise UserError(
-            f"In {place}, tables must be catalog.schema or a folder, but is {quoted_value(declared['tables'])}."
+            f"In {section}, tables must be catalog.schema or a folder, but is {quoted_value(declared['tables'])}."
         )
     if tuple(bool(declared.get(key)) for key in ("token", "client_id", "client_secret")) not in WAYS_IN:
-        raise UserError(f'{place} needs token = "env:NAME", or client_id and client_secret of a service principal.')
-    return Warehouse(**all_typed(Warehouse, declared, place))
+        raise UserError(f'{section} needs token = "env:NAME", or client_id and client_secret of a service principal.')
+    return Warehouse(**all_typed(Warehouse, declared, section))

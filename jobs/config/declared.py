@@ -32,14 +32,14 @@ def hints_of(kind: type) -> dict[str, Any]:
     return get_type_hints(kind)
 
 
-def all_typed(kind: type, declared: Mapping[str, Any], place: str) -> dict[str, Any]:
+def all_typed(kind: type, declared: Mapping[str, Any], section: str) -> dict[str, Any]:
     """Return every value with the type of its field in `kind`.
 
     Raises:
         UserError: a value cannot have that type.
     """
     hints = hints_of(kind)
-    return {key: typed(f"{key} in {place}", value, hints[key]) for key, value in declared.items()}
+    return {key: typed(f"{key} in {section}", value, hints[key]) for key, value in declared.items()}
 
 
 def typed(key: str, value: Any, wanted: Any) -> Any:
@@ -121,14 +121,14 @@ def _path(key: str, value: Any) -> Path:
         raise UserError(f"The setting {key} names the home folder of an unknown user: {quoted_value(value)}.") from None
 
 
-def refuse_unknown(declared: Mapping[str, Any], known: set[str], place: str) -> None:
+def refuse_unknown(declared: Mapping[str, Any], known: set[str], section: str) -> None:
     """Raise `UserError` for an unknown key, with the nearest valid key."""
     for each in declared:
         if each not in known:
             key = each[:LONGEST_SHOWN]
             near = get_close_matches(key, known, n=1)
             hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(sorted(known))}."
-            raise UserError(f"Unknown setting {key!r} in {place}: {hint}")
+            raise UserError(f"Unknown setting {key!r} in {section}: {hint}")
 
 
 def secret(subject: str, value: str) -> str:

@@ -95,18 +95,18 @@ def _list(key: str, declared: Any) -> list[Any]:
     return declared
 
 
-def _receiver(place: str, kind: type[R], declared: Any) -> R:
+def _receiver(section: str, kind: type[R], declared: Any) -> R:
     if not isinstance(declared, dict):
-        raise UserError(f"{place} must be a table: write {place} on a line of its own.")
-    refuse_unknown(declared, {f.name for f in fields(kind)}, place)
+        raise UserError(f"{section} must be a table: write {section} on a line of its own.")
+    refuse_unknown(declared, {f.name for f in fields(kind)}, section)
     for key in ("url", "secret"):
         if key in {f.name for f in fields(kind)} and key not in declared:
-            raise UserError(f"{place} has no {key}: add {key} = ...")
-    values = all_typed(kind, declared, place)
-    return kind(**values | {"name": _checked(place, values)})
+            raise UserError(f"{section} has no {key}: add {key} = ...")
+    values = all_typed(kind, declared, section)
+    return kind(**values | {"name": _checked(section, values)})
 
 
-def _checked(place: str, values: dict[str, Any]) -> str:
+def _checked(section: str, values: dict[str, Any]) -> str:
     """Return the receiver's name: its own, or the host and port of its address.
 
     Raises:
@@ -116,16 +116,16 @@ def _checked(place: str, values: dict[str, Any]) -> str:
         address = urlsplit(values["url"])
         host, port = address.hostname, address.port
     except ValueError:
-        raise UserError(f"The url in {place} is not an address: write it like https://host:9093.") from None
+        raise UserError(f"The url in {section} is not an address: write it like https://host:9093.") from None
     if address.scheme not in ("http", "https") or not host:
-        raise UserError(f"The url in {place} is not an address: write it like https://host:9093.")
+        raise UserError(f"The url in {section} is not an address: write it like https://host:9093.")
     if address.username or address.password:
         raise UserError(
-            f"The url in {place} contains a user or password, which do not belong in a settings file: remove them."
+            f"The url in {section} contains a user or password, which do not belong in a settings file: remove them."
         )
     if address.scheme == "http" and not is_loopback(host) and not values.get("plain_http"):
-        more = " or, for an Alertmanager in a network that you trust, plain_http = true" if "alertm" in place else ""
-        raise UserError(f"The url in {place} sends alerts to {host} without encryption: use https://{more}.")
+        more = " or, for an Alertmanager in a network that you trust, plain_http = true" if "alertm" in section else ""
+        raise UserError(f"The url in {section} sends alerts to {host} without encryption: use https://{more}.")
     return values.get("name") or (f"{host}:{port}" if port else host)
 
 

@@ -17,10 +17,11 @@ from jobs.tables.delta_io import table_path
 from jobs.tables.engine import connect, show
 from pipelines.decoding.group_partition import partition_of
 from pipelines.gold.patterns.cluster_findings import ClusterFacts, Row, Unsettled
-from pipelines.gold.patterns.offsets_partitions import LINE_KINDS, TOPIC
+from pipelines.gold.patterns.offsets_partitions import LINE_KINDS
 from pipelines.gold.patterns.stuck_rebalances import OPEN_MS
 from schemas.bronze import ADMIN_OBSERVATIONS, COORDINATOR_EVENTS
 from schemas.coordinator_log import EventKind
+from schemas.records import OFFSETS_TOPIC
 from schemas.rows import GenerationMemberRow, GenerationRow, GroupRow
 from schemas.silver import GENERATION_MEMBERS, GENERATIONS, GROUPS
 from schemas.states import GroupState, Trigger
@@ -110,9 +111,11 @@ def cluster_facts(warehouse: Path, cluster: str) -> ClusterFacts | None:
     )
     polls = [
         row | {"body": json.loads(row["body"])}
-        for row in reader.rows(ADMIN_OBSERVATIONS, POLLS, since=("observed_at", since), topic=TOPIC)
+        for row in reader.rows(ADMIN_OBSERVATIONS, POLLS, since=("observed_at", since), topic=OFFSETS_TOPIC)
     ]
-    topic = [{"at": p["at"], **p["body"]} for p in polls if p["kind"] == "topic" and p["body"].get("topic") == TOPIC]
+    topic = [
+        {"at": p["at"], **p["body"]} for p in polls if p["kind"] == "topic" and p["body"].get("topic") == OFFSETS_TOPIC
+    ]
     settings: dict[str, Any] = {}
     for poll in polls:
         if poll["kind"] == "broker_settings":
@@ -149,7 +152,7 @@ def _partitions(reader: ClusterReader, groups: Iterable[GroupRow], topic: Sequen
 
 def _min_isr(polls: Sequence[Row], settings: Mapping[str, Any]) -> int | None:
     """Return `min.insync.replicas` of the topic, or else of the brokers."""
-    of_topic = [p["body"] for p in polls if p["kind"] == "topic_settings" and p["body"].get("topic") == TOPIC]
+    of_topic = [p["body"] for p in polls if p["kind"] == "topic_settings" and p["body"].get("topic") == OFFSETS_TOPIC]
     own = (of_topic[-1].get("settings") or {}) if of_topic else {}
     value = str(own.get("min.insync.replicas") or settings.get("min.insync.replicas") or "")
     return int(value) if value.isascii() and value.isdigit() else None

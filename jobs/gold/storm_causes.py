@@ -68,12 +68,12 @@ CHOSEN = f"""
 CREATE TEMP TABLE whole AS
 WITH near AS (
     SELECT group_id, incarnation, generation_id, epoch_ms(joined_at) AS joined_ms,
-           row_number() OVER newest AS place, sum(coalesce(resources_assigned, 0)) OVER newest AS resources
+           row_number() OVER newest AS position, sum(coalesce(resources_assigned, 0)) OVER newest AS resources
     FROM generations
     WHERE cluster = $cluster AND group_id IN (SELECT unnest($groups)) AND epoch_ms(joined_at) BETWEEN $begin AND $end
     WINDOW newest AS (PARTITION BY group_id ORDER BY incarnation DESC, generation_id DESC)
 )
-SELECT * FROM near WHERE place <= $most AND (place <= 2 OR resources <= {REPLAYED})
+SELECT * FROM near WHERE position <= $most AND (position <= 2 OR resources <= {REPLAYED})
 """  # noqa: S608 - our own names
 """The newest generations of each group, limited so that diagnosing them needs bounded memory."""
 
@@ -145,6 +145,6 @@ def _diagnosed(engine: DuckDBPyConnection, storm: Storm, groups: Sequence[str]) 
 
 def _rows(engine: DuckDBPyConnection, table: Table, sql: str, asked: Mapping[str, Any]) -> list[dict[str, Any]]:
     columns = quoted(COLUMNS[table])
-    answer = engine.sql(sql.format(columns=columns), params=dict(asked)).to_arrow_table()
-    rows: list[dict[str, Any]] = milliseconds(answer).to_pylist()
+    response = engine.sql(sql.format(columns=columns), params=dict(asked)).to_arrow_table()
+    rows: list[dict[str, Any]] = milliseconds(response).to_pylist()
     return rows

@@ -35,7 +35,7 @@ SAME = {
 """librdkafka's options and their names in kafka-python. Options that only tune librdkafka need no counterpart."""
 OTHER_SECURITY = ("ssl.", "sasl.oauthbearer.")
 HARMLESS = ("ssl.endpoint.identification.algorithm", "ssl.cipher.suites", "ssl.curves.list", "ssl.sigalgs.list")
-ANSWER_WITHIN_MS = 10_000
+RESPONSE_WITHIN_MS = 10_000
 
 
 class Client(KafkaAdminClient):  # type: ignore[misc]
@@ -91,8 +91,8 @@ def translated(options: Mapping[str, str]) -> dict[str, Any]:
         UserError: a security option has no counterpart.
     """
     found: dict[str, Any] = {
-        "request_timeout_ms": ANSWER_WITHIN_MS,
-        "bootstrap_timeout_ms": ANSWER_WITHIN_MS,
+        "request_timeout_ms": RESPONSE_WITHIN_MS,
+        "bootstrap_timeout_ms": RESPONSE_WITHIN_MS,
         "reconnect_backoff_max_ms": 1_000,
     }
     for name, value in options.items():

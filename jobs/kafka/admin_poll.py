@@ -22,10 +22,11 @@ from kafka.admin import ConfigResource, ConfigResourceType
 from jobs.kafka.admin_client import Client, attempt, connect, refused
 from jobs.kafka.end_offsets import KIND as END_OFFSETS
 from jobs.kafka.end_offsets import EndOffsets
-from jobs.kafka.kafka_client import ANSWER_WITHIN_S, admin
+from jobs.kafka.kafka_client import RESPONSE_WITHIN_S, admin
 from pipelines.limits import DEFAULT_LIMITS, Limits
 from pipelines.long_names import shortened
 from pipelines.reassignments.statements import RULES_MS
+from schemas.records import OFFSETS_TOPIC
 
 if TYPE_CHECKING:
     from confluent_kafka.admin import AdminClient
@@ -69,7 +70,6 @@ SETTINGS = (
     "min.insync.replicas",
     "offsets.retention.minutes",
 )
-OFFSETS_TOPIC = "__consumer_offsets"
 TOPIC_SETTINGS = ("min.insync.replicas",)
 """Settings of the offsets topic, which may differ from the brokers'."""
 
@@ -297,7 +297,7 @@ class Poller:
         if not groups:
             return
         futures = self._groups.describe_consumer_groups(
-            [group["group_id"] for group in groups], request_timeout=ANSWER_WITHIN_S
+            [group["group_id"] for group in groups], request_timeout=RESPONSE_WITHIN_S
         )
         for group in groups:
             try:

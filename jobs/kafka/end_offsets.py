@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from confluent_kafka import IsolationLevel, KafkaException, TopicPartition
 from confluent_kafka.admin._listoffsets import OffsetSpec
 
-from jobs.kafka.kafka_client import ANSWER_WITHIN_S
+from jobs.kafka.kafka_client import RESPONSE_WITHIN_S
 
 if TYPE_CHECKING:
     from confluent_kafka.admin import AdminClient
@@ -91,11 +91,11 @@ class EndOffsets:
         if not wanted:
             return {}, None
         futures: Mapping[Any, Any] = self.client.list_offsets(
-            wanted, isolation_level=IsolationLevel.READ_UNCOMMITTED, request_timeout=ANSWER_WITHIN_S
+            wanted, isolation_level=IsolationLevel.READ_UNCOMMITTED, request_timeout=RESPONSE_WITHIN_S
         )
         found: dict[str, Ends] = {}
         why: str | None = None
-        for place, future in futures.items():
+        for partition, future in futures.items():
             try:
                 offset = future.result().offset
             except KafkaException as error:
@@ -103,5 +103,5 @@ class EndOffsets:
                 continue
             # For a partition without a leader, the client returns no error and a negative offset.
             if offset >= 0:
-                found.setdefault(place.topic, {})[str(place.partition)] = offset
+                found.setdefault(partition.topic, {})[str(partition.partition)] = offset
         return found, why

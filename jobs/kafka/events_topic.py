@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from jobs.config.clusters import Cluster
 
-ANSWER_WITHIN_S = 15.0
+RESPONSE_WITHIN_S = 15.0
 KNOWN_WITHIN_S = 10.0
 SENT_WITHIN_S = 60.0
 
@@ -56,7 +56,7 @@ class EventsTopic:
 
     def flush(self) -> None:
         """Return after the broker has acknowledged all messages."""
-        left = self._producer.flush(SENT_WITHIN_S + ANSWER_WITHIN_S)
+        left = self._producer.flush(SENT_WITHIN_S + RESPONSE_WITHIN_S)
         if self._error is not None:
             raise self._sentence(self._error)
         if left:
@@ -79,7 +79,7 @@ class EventsTopic:
     def _topic_error(self) -> KafkaError | None:
         try:
             error: KafkaError | None = (
-                self._producer.list_topics(self._topic, ANSWER_WITHIN_S).topics[self._topic].error
+                self._producer.list_topics(self._topic, RESPONSE_WITHIN_S).topics[self._topic].error
             )
         except KafkaException as failure:
             raise self._sentence(failure.args[0]) from None

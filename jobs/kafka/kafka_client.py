@@ -13,11 +13,12 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._listoffsets import OffsetSpec
 
 from jobs.config.errors import PassingError, UserError
+from schemas.records import OFFSETS_TOPIC
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-ANSWER_WITHIN_S = 15.0
+RESPONSE_WITHIN_S = 15.0
 ASK_ONCE_S = 5.0
 ASK_AGAIN_S = 0.25
 # Errors while a broker is lost, or while brokers disagree about a partition's leader.
@@ -91,7 +92,7 @@ def cluster_id(options: Mapping[str, str]) -> str:
     errors: list[KafkaError] = []
     client = admin({**options, "error_cb": errors.append})
     try:
-        return str(client.describe_cluster(request_timeout=ANSWER_WITHIN_S).result().cluster_id)
+        return str(client.describe_cluster(request_timeout=RESPONSE_WITHIN_S).result().cluster_id)
     except KafkaException as error:
         # The exception of the call only reports a timeout.
         client.poll(0)
@@ -102,12 +103,12 @@ def cluster_id(options: Mapping[str, str]) -> str:
 def topic_ends(client: AdminClient, topic: str) -> TopicEnds | None:
     """Return the current start and end offsets of the topic's partitions; None if the topic does not exist.
 
-    Never creates a topic. Temporary errors are retried for up to `ANSWER_WITHIN_S`.
+    Never creates a topic. Temporary errors are retried for up to `RESPONSE_WITHIN_S`.
 
     Raises:
         KafkaException: any other error of the brokers, or no response.
     """
-    until = time.monotonic() + ANSWER_WITHIN_S
+    until = time.monotonic() + RESPONSE_WITHIN_S
     while True:
         try:
             return _ends(client, topic)
@@ -145,7 +146,7 @@ def _offsets(client: AdminClient, topic: str, partitions: Iterable[int], spec: O
     return found
 
 
-def unreachable(options: Mapping[str, str], error: KafkaError, topic: str = "__consumer_offsets") -> UserError:
+def unreachable(options: Mapping[str, str], error: KafkaError, topic: str = OFFSETS_TOPIC) -> UserError:
     """Return the error for a cluster that does not respond to this client, or refuses it. The client reads `topic`."""
     servers = options.get("bootstrap.servers", "")
     if error.code() in REFUSED:

@@ -11,7 +11,7 @@ from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
 from jobs.config.errors import PassingError, UserError
 from jobs.kafka.batch_headers import batch_at
-from jobs.kafka.kafka_client import ANSWER_WITHIN_S, consumer
+from jobs.kafka.kafka_client import RESPONSE_WITHIN_S, consumer
 from pipelines.bronze_batch import Records
 from pipelines.coverage import Span
 
@@ -235,7 +235,7 @@ class RangeReader:
     def _log_ends(self, partition: int) -> tuple[int, int]:
         """Return the log start offset and the end offset; (0, 0) if the partition no longer exists."""
         try:
-            ends = self._consumer.get_watermark_offsets(TopicPartition(self._topic, partition), ANSWER_WITHIN_S)
+            ends = self._consumer.get_watermark_offsets(TopicPartition(self._topic, partition), RESPONSE_WITHIN_S)
         except KafkaException as error:
             unknown = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_PARTITION)  # noqa: SLF001
             if error.args[0].code() in unknown and self._is_gone(partition):
@@ -247,7 +247,7 @@ class RangeReader:
     def _is_gone(self, partition: int) -> bool:
         """Return whether the partition is gone. librdkafka also reports partitions of a forbidden topic as unknown."""
         try:
-            found = self._consumer.list_topics(self._topic, ANSWER_WITHIN_S).topics[self._topic]
+            found = self._consumer.list_topics(self._topic, RESPONSE_WITHIN_S).topics[self._topic]
         except KafkaException as error:
             self._complaint = error.args[0].str()
             return False

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from confluent_kafka import KafkaException, TopicPartition
 
 from jobs.config.errors import UserError
-from jobs.kafka.kafka_client import ANSWER_WITHIN_S, admin, consumer, topic_ends, unreachable
+from jobs.kafka.kafka_client import RESPONSE_WITHIN_S, admin, consumer, topic_ends, unreachable
 from jobs.kafka.kafka_read import Range, RangeReader
 from pipelines.decoding.group_partition import partition_of
 from pipelines.decoding.source_record import SourceRecord
@@ -136,7 +136,7 @@ class TopicRecords:
         asked = [TopicPartition(self._topic, partition, since_ms) for partition in self._chosen]
         client: Consumer = consumer(self._options)
         try:
-            found = client.offsets_for_times(asked, timeout=ANSWER_WITHIN_S)
+            found = client.offsets_for_times(asked, timeout=RESPONSE_WITHIN_S)
         except KafkaException as error:
             raise unreachable(self._options, error.args[0], self._topic) from None
         finally:

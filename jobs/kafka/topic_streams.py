@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 from jobs.kafka.kafka_source import TopicStream
 from jobs.kafka.log_source import LogStream
 from pipelines import event_batch
-from pipelines.bronze_batch import TOPIC, bronze, count
+from pipelines.bronze_batch import bronze, count
 from pipelines.limits import DEFAULT_LIMITS
 from schemas.bronze import COORDINATOR_RECORDS, OFFSET_COMMITS, QUARANTINE
+from schemas.records import OFFSETS_TOPIC
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,7 +28,7 @@ def offsets(cluster: Cluster, *, tasks: int, limits: Limits = DEFAULT_LIMITS) ->
     """Return the feed of `__consumer_offsets`: group records, folded commits, quarantine."""
     return TopicStream(
         cluster=cluster.name,
-        topic=TOPIC,
+        topic=OFFSETS_TOPIC,
         options=cluster.client(),
         fold=partial(_offsets, cluster.name, limits),
         tables=(COORDINATOR_RECORDS, OFFSET_COMMITS, QUARANTINE),

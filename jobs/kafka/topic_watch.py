@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from confluent_kafka import KafkaException
 
 from jobs.kafka.kafka_client import admin, topic_ends
-from pipelines.bronze_batch import TOPIC
 from pipelines.gold.alerts.freshness import Asked
+from schemas.records import OFFSETS_TOPIC
 
 if TYPE_CHECKING:
     from confluent_kafka.admin import AdminClient
@@ -43,7 +43,7 @@ class TopicWatch:
         at = int(time.time() * 1000)
         try:
             self._client = self._client or admin(self.cluster.client())
-            found = topic_ends(self._client, TOPIC)
+            found = topic_ends(self._client, OFFSETS_TOPIC)
             # An empty map if the topic does not exist yet, because then no group has existed.
             self.last = Asked(at_ms=at, ends=found.ends if found else {})
         except KafkaException as error:

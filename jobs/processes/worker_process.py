@@ -60,8 +60,8 @@ class WorkerProcess:
             self._end()
         for _ in range(2):
             with suppress(OSError, EOFError, pickle.UnpicklingError):
-                is_answer, found = self._asked(question)
-                if not is_answer:
+                is_response, found = self._asked(question)
+                if not is_response:
                     raise WorkerProcessError(found)
                 return found
             self._end()
@@ -88,7 +88,7 @@ class WorkerProcess:
         process.wait()
 
 
-def _answer(function: Callable[..., Any], questions: IO[bytes], responses: IO[bytes]) -> None:
+def _response(function: Callable[..., Any], questions: IO[bytes], responses: IO[bytes]) -> None:
     while True:
         try:
             question = pickle.load(questions)  # noqa: S301 - of the process that started this one
@@ -114,7 +114,7 @@ def _main(module: str, name: str, nicer: str) -> None:
     os.nice(int(nicer))
     without_pandas()
     disable_file_cache()
-    _answer(getattr(import_module(module), name), sys.stdin.buffer, sys.stdout.buffer)
+    _response(getattr(import_module(module), name), sys.stdin.buffer, sys.stdout.buffer)
 
 
 if __name__ == "__main__":

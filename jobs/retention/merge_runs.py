@@ -35,8 +35,8 @@ from jobs.tables.delta_io import actions, checkpoint_path, table_path
 from jobs.tables.engine import connect, show
 from jobs.tables.local_rewrite import exchange
 from jobs.tables.transactions import is_local, retry_commit
-from pipelines.bronze_batch import TOPIC
 from schemas.bronze import COVERAGE, OFFSET_COMMITS
+from schemas.records import OFFSETS_TOPIC
 
 MANY_HOURS = 24
 SETTLED_MS = HOUR_MS
@@ -163,7 +163,7 @@ def _read_until(warehouse: Path) -> dict[TopicPartition, int]:
         found = engine.execute(
             "SELECT cluster, log_epoch, source_partition, max(to_offset) FROM coverage WHERE source = ? AND NOT is_gap "
             "GROUP BY ALL",
-            [TOPIC],
+            [OFFSETS_TOPIC],
         ).fetchall()
     return {(cluster, epoch, partition): upto for cluster, epoch, partition, upto in found}
 

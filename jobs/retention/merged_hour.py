@@ -21,9 +21,9 @@ from jobs.tables.delta_io import table_path
 from jobs.tables.engine import connect, files_with_matches, in_pieces, quoted, show, show_files
 from jobs.tables.silver_rows import current_files
 from pipelines.arrow_types import row_type, schema_of
-from pipelines.bronze_batch import TOPIC
 from pipelines.run_merging import merged
 from schemas.bronze import COORDINATOR_RECORDS, COVERAGE, OFFSET_COMMITS, QUARANTINE
+from schemas.records import OFFSETS_TOPIC
 
 HOUR_MS = 3_600_000
 AT_ONCE = 300_000
@@ -111,7 +111,7 @@ def _merged_part(warehouse: Path, hour: int, read_until: ReadUntil) -> tuple[int
         show(engine, "kept", warehouse, QUARANTINE)
         unread = engine.sql(
             f"SELECT {partitions}, source_offset FROM kept SEMI JOIN covered USING ({partitions}) WHERE source = $1",  # noqa: S608 - our own names
-            params=[TOPIC],
+            params=[OFFSETS_TOPIC],
         ).to_arrow_table()
     return fragments.num_rows, merged(fragments, records, unread)
 

@@ -40,7 +40,7 @@ OFFERS_TEXT = """\
 ## What they offer
 
 Advice recommends only what every library of the group offers, from the version named here on. The last column lists the
-places for which advice has a snippet.
+targets for which advice has a snippet.
 """
 
 
@@ -69,7 +69,7 @@ def _lines() -> Iterator[str]:
     yield from _head("library", "static membership", "cooperative", "consumer protocol", "snippets")
     for library, facts in FACTS.items():
         offers = (facts.static_membership, facts.cooperative, facts.consumer_protocol)
-        yield f"| {library} | {' | '.join(map(_version, offers))} | {', '.join(_places(library))} |"
+        yield f"| {library} | {' | '.join(map(_version, offers))} | {', '.join(_targets(library))} |"
     yield ""
 
 
@@ -86,5 +86,5 @@ def _version(first: str | None) -> str:
     return {None: "no", "any": "any version"}.get(first, f"{first} or newer")
 
 
-def _places(library: ClientLibrary) -> list[str]:
-    return [f"`{place}`" for place, (of, _) in SPELLINGS.items() if of == library]
+def _targets(library: ClientLibrary) -> list[str]:
+    return [f"`{target}`" for target, (of, _) in SPELLINGS.items() if of == library]

@@ -35,11 +35,11 @@ WITH room AS (
 ), ranked AS (
     SELECT t.cluster, t.group_id, g.group_id IS NOT NULL AS is_built, row_number() OVER (
         PARTITION BY t.cluster, g.group_id IS NULL ORDER BY t.since_at, t.group_id
-    ) AS place
+    ) AS position
     FROM affected t LEFT JOIN groups g ON t.cluster = g.cluster AND t.group_id = g.group_id
 )
 SELECT ranked.cluster, ranked.group_id FROM ranked LEFT JOIN room ON ranked.cluster = room.cluster
-WHERE is_built OR place + coalesce(built, 0) <= $most
+WHERE is_built OR position + coalesce(built, 0) <= $most
 """
 
 NOT_BUILT = """

@@ -17,11 +17,12 @@ from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark re
 from jobs.tables.delta_io import read, table_path
 from jobs.tables.transactions import table_lock
 from pipelines.arrow_types import row_type
-from pipelines.bronze_batch import TOPIC, Records, bronze, stored_body
+from pipelines.bronze_batch import Records, bronze, stored_body
 from pipelines.decoding.record_decoding import Decoded, Quarantined, decode_record
 from pipelines.decoding.source_record import SourceRecord
 from pipelines.limits import Limits
 from schemas.bronze import COORDINATOR_RECORDS, OFFSET_COMMITS, QUARANTINE
+from schemas.records import OFFSETS_TOPIC
 from schemas.states import QuarantineReason
 
 CLOSED = f'"reason":"{QuarantineReason.OVERSIZED}"'
@@ -38,7 +39,7 @@ def requeue(spark: SparkSession, warehouse: Path) -> int:
     After a crash it can be repeated and appends nothing twice. Each commit becomes a run of one, because the runs
     around it were cut at its offset.
     """
-    kept = read(spark, warehouse, QUARANTINE).where(F.col("source") == TOPIC).toArrow()
+    kept = read(spark, warehouse, QUARANTINE).where(F.col("source") == OFFSETS_TOPIC).toArrow()
     readable = list(_readable(kept))
     if not readable:
         return 0
@@ -52,7 +53,7 @@ def requeue(spark: SparkSession, warehouse: Path) -> int:
         path = table_path(warehouse, table)
         with table_lock(path, alone=True):
             fresh.write.format("delta").mode("append").save(path)
-    _forget(spark, warehouse, pa.concat_arrays([found["place"] for found in readable]))
+    _forget(spark, warehouse, pa.concat_arrays([found["position"] for found in readable]))
     return len(readable)
 
 
@@ -95,17 +96,17 @@ def _forget(spark: SparkSession, warehouse: Path, positions: pa.StructArray) -> 
     path = table_path(warehouse, QUARANTINE)
     with table_lock(path, alone=True):
         target = DeltaTable.forPath(spark, path).alias("q")
-        target.merge(done.alias("d"), f"q.source = '{TOPIC}' AND {same}").whenMatchedDelete().execute()
+        target.merge(done.alias("d"), f"q.source = '{OFFSETS_TOPIC}' AND {same}").whenMatchedDelete().execute()
 
 
 def _readable(kept: pa.Table) -> Iterator[dict[str, pa.StructArray]]:
-    """Yield for each decodable record its rows by table name, and its `place`."""
+    """Yield for each decodable record its rows by table name, and its `position`."""
     for row in kept.to_pylist():
         if isinstance(decode_record(row["raw_key"], row["raw_value"]), Quarantined):
             continue
         position = {name: row[name] for name in (*PARTITION, "source_offset")}
         kind = pa.struct([(name, row_type(QUARANTINE).field(name).type) for name in position])
-        yield bronze(_alone(row), cluster=row["cluster"]) | {"place": pa.array([position], kind)}
+        yield bronze(_alone(row), cluster=row["cluster"]) | {"position": pa.array([position], kind)}
 
 
 def _alone(row: dict[str, Any]) -> Records:

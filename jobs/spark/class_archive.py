@@ -71,8 +71,8 @@ def _exercise(spark: SparkSession, folder: Path) -> None:
         batch.write.format("delta").mode("append").option("txnAppId", "a").option("txnVersion", 1).save(table)
 
     follow = spark.readStream.format("delta").load(table).writeStream.foreachBatch(collected)
-    place = follow.option("checkpointLocation", str(folder / "checkpoint")).trigger(availableNow=True)
-    place.start().awaitTermination()
+    writer = follow.option("checkpointLocation", str(folder / "checkpoint")).trigger(availableNow=True)
+    writer.start().awaitTermination()
 
 
 if __name__ == "__main__":

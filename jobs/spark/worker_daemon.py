@@ -15,7 +15,7 @@ from pathlib import Path
 # OpenBLAS starts threads when it is loaded, and threads do not survive a fork.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 # Spark puts its own archive first in the path, and every process would compile each of its modules again.
-sys.path[:] = [place for place in sys.path if Path(place).name != "pyspark.zip"]
+sys.path[:] = [entry for entry in sys.path if Path(entry).name != "pyspark.zip"]
 
 from pyspark import daemon  # noqa: E402
 

@@ -30,8 +30,8 @@ def full_disk_named(warehouse: Path) -> Iterator[None]:
     except Exception as error:
         if FULL not in f"{error} {error.__context__}":
             raise
-        places = [place for place in (warehouse, Path(tempfile.gettempdir())) if place.is_dir()]
-        full = [str(place) for place in places if shutil.disk_usage(place).free < NO_SPACE] or map(str, places)
+        folders = [folder for folder in (warehouse, Path(tempfile.gettempdir())) if folder.is_dir()]
+        full = [str(folder) for folder in folders if shutil.disk_usage(folder).free < NO_SPACE] or map(str, folders)
         raise UserError(
             f"No space is left on the disk of {' or '.join(full)}: make room and start this command again. It "
             "continues where it stopped."

@@ -31,7 +31,7 @@ def json_line(record: SourceRecord, topic: str | None, *, is_raw: bool = False) 
         topic: its topic, or None if it is not known.
         is_raw: whether to add the key and value as they are stored, in base64.
     """
-    line = place(topic, record.partition, record.offset, record.timestamp_ms)
+    line = position(topic, record.partition, record.offset, record.timestamp_ms)
     try:
         text = compact(line | _content(record, is_raw=is_raw))
     except Exception as error:  # noqa: BLE001 - untrusted bytes: an error must not stop the other records
@@ -52,10 +52,10 @@ def batch_line(topic: str | None, partition: int | None, base: int, last: int | 
         last: offset of its last record, or None if it is not known.
         why: why the batch cannot be read.
     """
-    return compact(place(topic, partition, base) | {"last_offset": last, "not_decoded": [_reason("batch", why)]})
+    return compact(position(topic, partition, base) | {"last_offset": last, "not_decoded": [_reason("batch", why)]})
 
 
-def place(topic: str | None, partition: int | None, offset: int, timestamp_ms: int | None = None) -> Line:
+def position(topic: str | None, partition: int | None, offset: int, timestamp_ms: int | None = None) -> Line:
     """Return the fields that locate a record. For `partition`, both -1 and None mean unknown."""
     partition = None if partition == -1 else partition
     return {"topic": topic, "partition": partition, "offset": offset, "timestamp": iso(timestamp_ms)}

@@ -82,9 +82,9 @@ def row_of(
 
 def _kind(history: History, last: Generation | None) -> tuple[GroupType, GroupProtocol | None]:
     for record in reversed(history.records):
-        for prefix, answer in OTHER_PROTOCOLS.items():
+        for prefix, response in OTHER_PROTOCOLS.items():
             if record.kind.startswith(prefix) and record.value is not None:
-                return answer
+                return response
         if record.kind == "GroupMetadata" and record.value is not None:
             break
     if last is None:

@@ -195,11 +195,11 @@ class History:
         """
         by_position = {(row["log_epoch"], row["source_offset"]): row for row in records}
         # A line that was received twice keeps its first place, in any order of arrival.
-        lines = {(row["event_at"], row["raw"]): row for row in sorted(events, key=_place, reverse=True)}
+        lines = {(row["event_at"], row["raw"]): row for row in sorted(events, key=_position, reverse=True)}
         ordered = [
             Event(at=row["event_at"], precision=row["event_precision_ms"], kind=row["event_kind"], fields=row)
             # Lines with equal timestamps keep the order of the file, which is more precise than the clock.
-            for row in sorted(lines.values(), key=lambda row: (row["event_at"], *_place(row)))
+            for row in sorted(lines.values(), key=lambda row: (row["event_at"], *_position(row)))
         ]
         return cls(
             cluster=cluster,
@@ -224,5 +224,5 @@ class History:
         )
 
 
-def _place(row: Mapping[str, Any]) -> tuple[str, int]:
+def _position(row: Mapping[str, Any]) -> tuple[str, int]:
     return row["source_id"], row["line_no"]

@@ -66,8 +66,8 @@ class Alertmanager:
         assert self._process is not None
         assert self._process.poll() is None, self._log.read_text()
         try:
-            with urlopen(f"{self.url}/-/ready", timeout=1) as answer:
-                return bool(answer.status == 200)
+            with urlopen(f"{self.url}/-/ready", timeout=1) as response:
+                return bool(response.status == 200)
         except (URLError, OSError):
             return False
 
@@ -78,8 +78,8 @@ class Alertmanager:
             self._process = None
 
     def alerts(self, query: str = "") -> list[dict[str, Any]]:
-        with urlopen(f"{self.url}/api/v2/alerts?{query}", timeout=5) as answer:
-            found: list[dict[str, Any]] = json.load(answer)
+        with urlopen(f"{self.url}/api/v2/alerts?{query}", timeout=5) as response:
+            found: list[dict[str, Any]] = json.load(response)
             return found
 
 

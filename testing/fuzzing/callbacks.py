@@ -73,19 +73,19 @@ def post(folder: Path, *, count: int, seed: int = 1) -> tuple[Responses, list[st
     app = create_app(LocalLake(folder))
     client = app.server.test_client()
     client.get("/_dash-dependencies")
-    collector, answers = LogCollector(), Responses()
+    collector, responses = LogCollector(), Responses()
     logging.getLogger().addHandler(collector)
     try:
         for data in bodies(app, Random(seed), count):
             began = time.perf_counter()
-            answer = client.post(UPDATE, data=data, content_type="application/json")
-            answers.slowest_s = max(answers.slowest_s, time.perf_counter() - began)
-            answers.statuses[answer.status_code] += 1
-            if answer.status_code >= 400 and (len(answer.data) > 300 or b"Traceback" in answer.data):
-                answers.leaks.append(data[:200].decode("utf-8", "replace"))
+            response = client.post(UPDATE, data=data, content_type="application/json")
+            responses.slowest_s = max(responses.slowest_s, time.perf_counter() - began)
+            responses.statuses[response.status_code] += 1
+            if response.status_code >= 400 and (len(response.data) > 300 or b"Traceback" in response.data):
+                responses.leaks.append(data[:200].decode("utf-8", "replace"))
     finally:
         logging.getLogger().removeHandler(collector)
-    return answers, collector.lines
+    return responses, collector.lines
 
 
 def asked_of(output: str, callback: dict[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:

@@ -67,7 +67,7 @@ def send(count: int, seed: int) -> Responses:
             statuses: list[str] = []
             began = time.perf_counter()
             try:
-                body = b"".join(server._answer(environ, lambda status, _, statuses=statuses: statuses.append(status)))  # noqa: SLF001
+                body = b"".join(server._response(environ, lambda status, _, statuses=statuses: statuses.append(status)))  # noqa: SLF001
             except Exception as error:  # noqa: BLE001 - the run looks for exceptions
                 found.wrong.append(f"{error!r:.200} for {environ!r:.300}")
                 continue

@@ -73,18 +73,18 @@ def send(folder: Path, *, count: int, seed: int = 1) -> tuple[Responses, list[st
     sample.write(folder, sample.everyday(int(time.time() * 1000)))
     client = create_app(LocalLake(folder)).server.test_client()
     client.get("/")
-    collector, answers = LogCollector(), Responses()
+    collector, responses = LogCollector(), Responses()
     logging.getLogger().addHandler(collector)
     try:
         for method, address, headers, body in requests(Random(seed), count):
             began = time.perf_counter()
-            answer = client.open(address, method=method, headers=headers, data=body, base_url="http://127.0.0.1")
-            text = answer.get_data()
-            answers.slowest_s = max(answers.slowest_s, time.perf_counter() - began)
-            answers.statuses[answer.status_code] += 1
-            if answer.status_code >= 400 and (len(text) > 300 or b"Traceback" in text):
-                answers.leaks.append(f"{method} {address[:200]} {text[:200]!r}")
-            answer.close()
+            response = client.open(address, method=method, headers=headers, data=body, base_url="http://127.0.0.1")
+            text = response.get_data()
+            responses.slowest_s = max(responses.slowest_s, time.perf_counter() - began)
+            responses.statuses[response.status_code] += 1
+            if response.status_code >= 400 and (len(text) > 300 or b"Traceback" in text):
+                responses.leaks.append(f"{method} {address[:200]} {text[:200]!r}")
+            response.close()
     finally:
         logging.getLogger().removeHandler(collector)
-    return answers, collector.lines
+    return responses, collector.lines

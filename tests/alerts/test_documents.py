@@ -50,9 +50,9 @@ def test_every_alert_has_a_runbook_with_its_four_sections():
 def test_the_pages_show_each_runbook_and_nothing_else(tmp_path):
     client = create_app(LocalLake(tmp_path)).server.test_client()
     for name in AlertName:
-        answer = client.get(f"/runbooks/{name}")
-        assert (200, "text/plain") == (answer.status_code, answer.mimetype)
-        assert f"# {name}" in answer.text
+        response = client.get(f"/runbooks/{name}")
+        assert (200, "text/plain") == (response.status_code, response.mimetype)
+        assert f"# {name}" in response.text
     for name in ("KafkaNothing", "..%2f..%2fREADME", "KafkaRebalanceStorm.md"):
         assert "text/html" == client.get(f"/runbooks/{name}").mimetype, "the pages' own, or nothing"
 
@@ -87,9 +87,9 @@ def test_the_example_is_a_configuration_that_alertmanager_takes():
 
 def test_the_reference_names_every_alert_and_setting_and_the_rates():
     text = (ROOT / "docs" / "alerts.md").read_text()
-    told = {name for name in Settings.__dataclass_fields__ if re.search(rf"\b{name}\b", text + runbooks())}
+    described = {name for name in Settings.__dataclass_fields__ if re.search(rf"\b{name}\b", text + runbooks())}
     mine = {"alertmanagers", "webhooks", "notify_seconds", "resend_seconds", "stale_seconds", "stuck_seconds"}
-    assert mine | {"availability_target", "dashboard_url", "runbook_url", "metrics_port", "metrics_groups"} <= told
+    assert mine | {"availability_target", "dashboard_url", "runbook_url", "metrics_port", "metrics_groups"} <= described
     assert set(AlertName) == set(re.findall(r"\bKafka[A-Z][A-Za-z]+", text))
     burn = (RUNBOOKS / "KafkaAvailabilityBurn.md").read_text()
     assert [14.4, 6.0, 1.0] == [pair.rate for pair in PAIRS]

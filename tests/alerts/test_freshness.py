@@ -8,16 +8,16 @@ from testing.alerts.rows import HOUR, MINUTE, NOW
 STALE = 90_000
 
 
-def read(upto: int = 100, newest: int | None = NOW - 5_000, still: int | None = NOW - 5_000, **told) -> Read:
-    return Read(upto={0: upto}, newest_ms=newest, still_since_ms=still, **told)
+def read(upto: int = 100, newest: int | None = NOW - 5_000, still: int | None = NOW - 5_000, **described) -> Read:
+    return Read(upto={0: upto}, newest_ms=newest, still_since_ms=still, **described)
 
 
 def asked(end: int = 100, at: int = NOW - 1_000) -> Asked:
     return Asked(at_ms=at, ends={0: (0, end)})
 
 
-def seen(*told) -> Freshness:
-    return freshness(NOW, STALE, *told)
+def seen(*described) -> Freshness:
+    return freshness(NOW, STALE, *described)
 
 
 def test_an_idle_cluster_is_known_up_to_now():

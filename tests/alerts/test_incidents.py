@@ -16,10 +16,10 @@ from testing.alerts.rows import CLUSTER, HOUR, MINUTE, NOW
 NAME = AlertName.AVAILABILITY_BURN
 
 
-def alert(subject: str = "orders", started: int = NOW - MINUTE, severity: str = "page", **told) -> Alert:
+def alert(subject: str = "orders", started: int = NOW - MINUTE, severity: str = "page", **described) -> Alert:
     texts = {"summary": "summary", "description": "description", "evidence": Evidence.BOUNDED}
     known = {"name": NAME, "cluster": CLUSTER, "subject": subject, "severity": AlertSeverity(severity)}
-    return Alert(started_ms=started, **known, **texts | told)
+    return Alert(started_ms=started, **known, **texts | described)
 
 
 def after(rows, *alerts: Alert, now: int = NOW, unknown=()) -> list[dict]:

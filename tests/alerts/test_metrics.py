@@ -45,12 +45,12 @@ def exposed(warehouse, groups: int = 3) -> str:
 @pytest.fixture
 def filled(warehouse):
     hour = NOW // HOUR * HOUR
-    told = {"rebalances": 2, "owned_resource_seconds": 3600.0}
+    described = {"rebalances": 2, "owned_resource_seconds": 3600.0}
     write(
         warehouse,
         GROUP_HEALTH,
         [
-            health(hour - h * HOUR, n % 3, f"g{n}", lost_resource_seconds=float(n), **told)
+            health(hour - h * HOUR, n % 3, f"g{n}", lost_resource_seconds=float(n), **described)
             for n in range(50)
             for h in (0, 30)
         ],
@@ -104,9 +104,9 @@ def test_they_are_served_on_loopback_and_nothing_else_is():
     server = MetricsServer(0)
     try:
         server.show([Metric(name="x", kind="gauge", help="y", samples={(): 1})])
-        with urlopen(f"http://127.0.0.1:{server.port}/metrics") as answer:
-            assert "text/plain; version=0.0.4; charset=utf-8" == answer.headers["Content-Type"]
-            assert answer.read().endswith(b"\nx 1.0\n")
+        with urlopen(f"http://127.0.0.1:{server.port}/metrics") as response:
+            assert "text/plain; version=0.0.4; charset=utf-8" == response.headers["Content-Type"]
+            assert response.read().endswith(b"\nx 1.0\n")
         with pytest.raises(HTTPError, match="404") as refused:
             urlopen(f"http://127.0.0.1:{server.port}/")
         refused.value.close()

@@ -23,7 +23,7 @@ from testing.waiting import wait_until
 
 
 @pytest.fixture
-def said() -> list[str]:
+def printed() -> list[str]:
     return []
 
 
@@ -45,8 +45,8 @@ def statuses(posts: list[dict]) -> list[tuple[str, int]]:
     return [(post["status"], len(post["alerts"])) for post in posts]
 
 
-def test_it_groups_by_cluster_deduplicates_and_resolves(warehouse, alertmanager, received, said) -> None:
-    notifier = Notifier(settings(warehouse, Alertmanager(name="am", url=alertmanager.url)), say=said.append)
+def test_it_groups_by_cluster_deduplicates_and_resolves(warehouse, alertmanager, received, printed) -> None:
+    notifier = Notifier(settings(warehouse, Alertmanager(name="am", url=alertmanager.url)), say=printed.append)
     storms(warehouse, storm("orders", now()), storm("billing", now()), storm("orders", now(), cluster="other"))
     write(warehouse, COVERAGE, [coverage(at=now(), cluster="other")], mode="append")
     assert notifier.round()
@@ -63,11 +63,11 @@ def test_it_groups_by_cluster_deduplicates_and_resolves(warehouse, alertmanager,
     wait_until(lambda: len(received.bodies("/on-call")) >= 4)
     assert {("resolved", 1), ("resolved", 2)} == set(statuses(received.bodies("/on-call")[2:]))
     assert [] == alertmanager.alerts("active=true"), "nothing holds any more"
-    assert [] == said
+    assert [] == printed
 
 
-def test_a_topic_without_an_owner_is_told_until_it_has_one(warehouse, alertmanager, said) -> None:
-    notifier = Notifier(settings(warehouse, Alertmanager(name="am", url=alertmanager.url)), say=said.append)
+def test_a_topic_without_an_owner_is_told_until_it_has_one(warehouse, alertmanager, printed) -> None:
+    notifier = Notifier(settings(warehouse, Alertmanager(name="am", url=alertmanager.url)), say=printed.append)
     since = now() - 20 * MINUTE
 
     def analyzed(at: int) -> None:
@@ -86,12 +86,12 @@ def test_a_topic_without_an_owner_is_told_until_it_has_one(warehouse, alertmanag
     analyzed(since + MINUTE)
     notifier.round()
     wait_until(lambda: [] == alertmanager.alerts("active=true"))
-    assert [] == said
+    assert [] == printed
 
 
-def test_one_that_was_away_gets_everything_once_it_is_back(warehouse, alertmanager, received, said) -> None:
+def test_one_that_was_away_gets_everything_once_it_is_back(warehouse, alertmanager, received, printed) -> None:
     rarely = replace(settings(warehouse, Alertmanager(name="am", url=alertmanager.url)), resend_seconds=3600.0)
-    notifier = Notifier(rarely, say=said.append)
+    notifier = Notifier(rarely, say=printed.append)
     storms(warehouse, storm("orders", now()), storm("goes-on", now()))
     notifier.round()
     alertmanager.stop()
@@ -99,7 +99,7 @@ def test_one_that_was_away_gets_everything_once_it_is_back(warehouse, alertmanag
     storms(warehouse, storm("orders", now(), is_open=False), *new)
     assert not notifier.round()
     assert not notifier.round()
-    assert ["am did not accept 3 alert(s) (connection refused): they are sent again until it does."] == said
+    assert ["am did not accept 3 alert(s) (connection refused): they are sent again until it does."] == printed
     errors = {r["last_error"] for r in kept(warehouse)}
     assert {"am: connection refused"} == errors
 
@@ -107,17 +107,17 @@ def test_one_that_was_away_gets_everything_once_it_is_back(warehouse, alertmanag
     assert notifier.round()
     assert {"billing", "audit", "goes-on"} == {a["labels"]["group"] for a in alertmanager.alerts("active=true")}
     wait_until(lambda: "resolved" in str(received.bodies("/on-call")))
-    assert "am accepts alerts again." == said[-1]
+    assert "am accepts alerts again." == printed[-1]
     assert {None} == {r["last_error"] for r in kept(warehouse)}
 
 
-def test_one_that_is_away_delays_no_other(warehouse, alertmanager, received, said) -> None:
+def test_one_that_is_away_delays_no_other(warehouse, alertmanager, received, printed) -> None:
     """The first one listens and never answers, the second refuses."""
     with socket.create_server(("127.0.0.1", 0)) as silent:
         away = [f"http://127.0.0.1:{port}" for port in (silent.getsockname()[1], free_port())]
         receivers = [Alertmanager(name=f"away-{n}", url=url) for n, url in enumerate(away)]
         notifier = Notifier(
-            settings(warehouse, *receivers, Alertmanager(name="am", url=alertmanager.url)), say=said.append
+            settings(warehouse, *receivers, Alertmanager(name="am", url=alertmanager.url)), say=printed.append
         )
         storms(warehouse, storm("orders", now()))
         round_ = threading.Thread(target=notifier.round)
@@ -126,11 +126,13 @@ def test_one_that_is_away_delays_no_other(warehouse, alertmanager, received, sai
         assert round_.is_alive(), "the silent one is still waited for"
         round_.join()
     assert [["am"]] == [r["sent_to"] for r in kept(warehouse)]
-    assert 2 == len(said)
+    assert 2 == len(printed)
 
 
-def test_a_storm_of_the_fleet_is_one_message_and_inhibits_its_groups(warehouse, alertmanager, received, said) -> None:
-    notifier = Notifier(settings(warehouse, Alertmanager(name="am", url=alertmanager.url)), say=said.append)
+def test_a_storm_of_the_fleet_is_one_message_and_inhibits_its_groups(
+    warehouse, alertmanager, received, printed
+) -> None:
+    notifier = Notifier(settings(warehouse, Alertmanager(name="am", url=alertmanager.url)), say=printed.append)
     names = [f"group-{n}" for n in range(37)]
     storms(warehouse, storm("group-1", now()))
     notifier.round()
@@ -143,8 +145,8 @@ def test_a_storm_of_the_fleet_is_one_message_and_inhibits_its_groups(warehouse, 
     assert ["group-1"] == [a["labels"]["group"] for a in alertmanager.alerts() if a["status"]["inhibitedBy"]]
 
 
-def test_labels_identify_and_every_foreign_name_is_harmless(warehouse, alertmanager, received, said) -> None:
-    notifier = Notifier(settings(warehouse, Alertmanager(name="am", url=alertmanager.url)), say=said.append)
+def test_labels_identify_and_every_foreign_name_is_harmless(warehouse, alertmanager, received, printed) -> None:
+    notifier = Notifier(settings(warehouse, Alertmanager(name="am", url=alertmanager.url)), say=printed.append)
     hostile = "<!channel> <@U1>\n\x1b[31m[x](http://evil) 100%"
     storms(warehouse, storm(hostile, now(), explanation=f"{hostile} shook."))
     notifier.round()
@@ -152,10 +154,10 @@ def test_labels_identify_and_every_foreign_name_is_harmless(warehouse, alertmana
     assert {"alertname", "cluster", "group", "severity"} == set(alert["labels"])
     assert hostile == unescaped(alert["labels"]["group"])
     wait_until(lambda: received.bodies("/on-call"))
-    told = json.dumps(received.bodies("/on-call"), ensure_ascii=False)
+    described = json.dumps(received.bodies("/on-call"), ensure_ascii=False)
     texts = "".join(alert["annotations"][name] for name in ("summary", "description"))
     for raw in ("<!channel", "<@", "](", "://evil", "\x1b", "\\u001b", "\n"):
-        assert raw not in told
+        assert raw not in described
         assert raw not in texts
     assert alert["generatorURL"] == alert["annotations"]["dashboard_url"]
     assert alert["generatorURL"].startswith("http://127.0.0.1:8050/storms?")

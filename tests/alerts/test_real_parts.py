@@ -16,8 +16,8 @@ from jobs.kafka.topic_watch import TopicWatch
 from jobs.lab.broker import Broker
 from jobs.tables.create_tables import create, create_tables
 from jobs.tables.delta_io import read
-from pipelines.bronze_batch import TOPIC
 from schemas.gold import ALERTS
+from schemas.records import OFFSETS_TOPIC
 from testing.alerts.receiving import free_port
 from testing.waiting import wait_until
 from tests.alerts.test_incidents import NOW, after, alert
@@ -68,11 +68,11 @@ def test_a_broker_says_how_far_its_topic_goes(alone):
     watch = TopicWatch(Cluster(name="kafka", bootstrap_servers=alone.bootstrap_servers))
     assert {} == watch.ask().ends, "nothing has ever happened"
     admin = AdminClient({"bootstrap.servers": alone.bootstrap_servers})
-    admin.create_topics([NewTopic(TOPIC, 2, 1)])[TOPIC].result(30)
+    admin.create_topics([NewTopic(OFFSETS_TOPIC, 2, 1)])[OFFSETS_TOPIC].result(30)
     producer = Producer({"bootstrap.servers": alone.bootstrap_servers, "client.id": "__admin_client"})
     before = watch.ask().ends[1]
     for _ in range(3):
-        producer.produce(TOPIC, b"", b"", 1)
+        producer.produce(OFFSETS_TOPIC, b"", b"", 1)
     assert 0 == producer.flush(30)
     assert (before[0], before[1] + 3) == watch.ask().ends[1]
     stopped = threading.Event()
@@ -83,7 +83,7 @@ def test_a_broker_says_how_far_its_topic_goes(alone):
 
 
 def test_a_broker_that_is_not_there_is_told_with_since_when(monkeypatch):
-    monkeypatch.setattr(kafka_client, "ANSWER_WITHIN_S", 0.1)
+    monkeypatch.setattr(kafka_client, "RESPONSE_WITHIN_S", 0.1)
     monkeypatch.setattr(kafka_client, "ASK_ONCE_S", 0.2)
     watch = TopicWatch(Cluster(name="kafka", bootstrap_servers=f"127.0.0.1:{free_port()}"))
     first, second = watch.ask(), watch.ask()

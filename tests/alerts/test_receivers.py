@@ -93,10 +93,10 @@ def test_a_secret_that_is_not_there_is_named(monkeypatch):
         Webhook(name="hook", url="https://x", secret="env:SECRET").key()
 
 
-@pytest.mark.parametrize(("status", "said"), [(302, "answered 302"), (500, "answered 500"), (400, "answered 400")])
-def test_anything_but_success_is_told_and_no_redirect_is_followed(received, status, said):
+@pytest.mark.parametrize(("status", "printed"), [(302, "answered 302"), (500, "answered 500"), (400, "answered 400")])
+def test_anything_but_success_is_told_and_no_redirect_is_followed(received, status, printed):
     received.status = status
-    with pytest.raises(NotAcceptedError, match=said):
+    with pytest.raises(NotAcceptedError, match=printed):
         post(f"{received.url}/hook", b"{}", {})
     assert [] == received.posts
 

@@ -19,14 +19,14 @@ BLIND = Freshness(
 )
 
 
-def verdict(**told):
+def verdict(**described):
     return evaluate(
-        Facts(**{"cluster": "kafka", "now_ms": NOW, "freshness": FRESH, "polled_until_ms": NOW} | told), LIMITS
+        Facts(**{"cluster": "kafka", "now_ms": NOW, "freshness": FRESH, "polled_until_ms": NOW} | described), LIMITS
     )
 
 
-def found(**told) -> list[tuple[str, str, str]]:
-    return [(str(a.name), a.subject, str(a.severity)) for a in verdict(**told).alerts]
+def found(**described) -> list[tuple[str, str, str]]:
+    return [(str(a.name), a.subject, str(a.severity)) for a in verdict(**described).alerts]
 
 
 def loss(seconds: dict[int, float], group: str = "orders", resources: float = 4.0) -> Loss:
@@ -56,21 +56,25 @@ def test_a_storm_of_one_group_pages():
     assert [("KafkaRebalanceStorm", "orders", "page")] == found(storms=[storm()])
     (alert,) = verdict(storms=[storm()]).alerts
     assert "Group orders has a rebalance storm: 12 rebalances, 9 of them unplanned" == alert.summary
-    for told in (
+    for described in (
         "≈ 61.0 (58.2\N{EN DASH}66.1) resource-seconds",
         "session_expiry (score 0.80)",
         "bounded",
         "No attribute distinguishes the affected",
     ):
-        assert told in alert.description
+        assert described in alert.description
 
 
 def test_a_fleet_storm_is_one_alert_and_raises_none_of_its_groups():
     fleet = storm(scope="fleet", groups=37, group_ids=["orders", "billing"])
-    told = {"storms": [storm("orders"), fleet], "rebalancing": [rebalancing("billing"), rebalancing("audit")]}
-    assert [("KafkaRebalanceStorm", CLUSTER, "page"), ("KafkaGroupStuckRebalancing", "audit", "page")] == found(**told)
+    described = {"storms": [storm("orders"), fleet], "rebalancing": [rebalancing("billing"), rebalancing("audit")]}
+    assert [("KafkaRebalanceStorm", CLUSTER, "page"), ("KafkaGroupStuckRebalancing", "audit", "page")] == found(
+        **described
+    )
     raised = {(AlertName.REBALANCE_STORM, "orders")}
-    assert ("KafkaRebalanceStorm", "orders", "page") in found(**told, raised=raised), "what is raised is not resolved"
+    assert ("KafkaRebalanceStorm", "orders", "page") in found(**described, raised=raised), (
+        "what is raised is not resolved"
+    )
 
 
 def test_a_storm_after_which_the_cluster_is_silent_is_over():
@@ -132,9 +136,9 @@ def test_several_topics_of_a_group_are_one_alert_since_the_first():
 
 
 def test_flapping_names_who_flaps():
-    told = {"group_id": "orders", "evidence": "observed"}
+    described = {"group_id": "orders", "evidence": "observed"}
     went = ((0, "a", 1), (0, "b", 1), (HOUR, "a", 2), (2 * HOUR, "c", 9))
-    gone = [told | {"hour_at": NOW - ago, "instance": client, "times": times} for ago, client, times in went]
+    gone = [described | {"hour_at": NOW - ago, "instance": client, "times": times} for ago, client, times in went]
     (alert,) = verdict(flapping=[health(NOW - HOUR, 1)], departures=gone).alerts
     assert (AlertName.MEMBER_FLAPPING, AlertSeverity.TICKET) == (alert.name, alert.severity)
     assert "a (3 times), b (1 time)" in alert.description
@@ -198,19 +202,19 @@ def down(**values):
 
 
 def test_an_offsets_partition_that_is_down_is_one_alert_instead_of_one_for_each_of_its_groups():
-    told = {"rebalancing": [rebalancing(group) for group in ("orders", "billing", "audit")], "patterns": [down()]}
-    told["losses"] = [loss({HOUR: 900, 5 * MINUTE: 900})]
+    described = {"rebalancing": [rebalancing(group) for group in ("orders", "billing", "audit")], "patterns": [down()]}
+    described["losses"] = [loss({HOUR: 900, 5 * MINUTE: 900})]
     expected = [
         ("KafkaGroupStuckRebalancing", "audit", "page"),
         ("KafkaOffsetsPartitionDown", "__consumer_offsets-7", "page"),
     ]
-    assert expected == found(**told)
-    (alert,) = [a for a in verdict(**told).alerts if a.name == AlertName.OFFSETS_PARTITION_DOWN]
+    assert expected == found(**described)
+    (alert,) = [a for a in verdict(**described).alerts if a.name == AlertName.OFFSETS_PARTITION_DOWN]
     assert "__consumer_offsets-7 is down: 2 groups can neither commit nor rebalance" == alert.summary
     for text in ("It was down. No other alert about these groups", "Next: Bring it back.", "observed, from log."):
         assert text in alert.description
     raised = {(AlertName.GROUP_STUCK_REBALANCING, "orders")}
-    assert ("KafkaGroupStuckRebalancing", "orders", "page") in found(**told, raised=raised)
+    assert ("KafkaGroupStuckRebalancing", "orders", "page") in found(**described, raised=raised)
 
 
 @pytest.mark.parametrize(

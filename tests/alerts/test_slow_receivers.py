@@ -75,14 +75,14 @@ def test_a_deadline_is_one_for_all_addresses_of_a_name(hurried, monkeypatch) -> 
 def test_a_status_of_success_counts_however_its_body_goes_on(hurried) -> None:
     server = socket.create_server(("127.0.0.1", 0))
 
-    def answer() -> None:
+    def response() -> None:
         client, _ = server.accept()
         with client:
             client.recv(1_000)
             client.sendall(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab")
             client.recv(1_000)
 
-    answering = threading.Thread(target=answer)
+    answering = threading.Thread(target=response)
     answering.start()
     post(f"http://127.0.0.1:{server.getsockname()[1]}", b"{}", {})
     answering.join()
@@ -90,11 +90,11 @@ def test_a_status_of_success_counts_however_its_body_goes_on(hurried) -> None:
 
 
 def delivery(*receivers: Alertmanager | Webhook, patience_s: float = 0.5) -> tuple[Delivery, list[str]]:
-    said: list[str] = []
+    printed: list[str] = []
     managers = tuple(each for each in receivers if isinstance(each, Alertmanager))
     hooks = tuple(each for each in receivers if isinstance(each, Webhook))
     settings = Settings(alertmanagers=managers, webhooks=hooks)
-    return Delivery(settings=settings, say=said.append, patience_s=patience_s), said
+    return Delivery(settings=settings, say=printed.append, patience_s=patience_s), printed
 
 
 def test_a_healthy_receiver_is_told_at_once_while_others_hang(slow, hurried, received) -> None:
@@ -124,7 +124,7 @@ def test_nothing_piles_up_before_a_name_that_is_not_found(hurried, monkeypatch) 
         raise socket.gaierror(-2, "Name or service not known")
 
     monkeypatch.setattr(socket, "getaddrinfo", hang)
-    found, said = delivery(Webhook(name="hook", url="https://nowhere.example", secret="env:SECRET"), patience_s=0.05)
+    found, printed = delivery(Webhook(name="hook", url="https://nowhere.example", secret="env:SECRET"), patience_s=0.05)
     rows = after([], alert())
     threads = threading.active_count()
     for turn in range(20):
@@ -133,7 +133,7 @@ def test_nothing_piles_up_before_a_name_that_is_not_found(hurried, monkeypatch) 
     assert 1 == len(asked)
     assert threading.active_count() <= threads + 2
     assert not found.is_up["hook"]
-    assert 1 == len(said)
+    assert 1 == len(printed)
     done.set()
     wait_until(lambda: [row for row in found.with_outcomes(rows, NOW) if row["last_error"]])
 
@@ -196,7 +196,7 @@ def test_a_response_is_read_within_a_limit(hurried, received) -> None:
     server = socket.create_server(("127.0.0.1", 0))
     sent = []
 
-    def answer() -> None:
+    def response() -> None:
         client, _ = server.accept()
         with client:
             client.recv(1_000)
@@ -208,7 +208,7 @@ def test_a_response_is_read_within_a_limit(hurried, received) -> None:
             except OSError:
                 pass
 
-    answering = threading.Thread(target=answer)
+    answering = threading.Thread(target=response)
     answering.start()
     url = f"http://127.0.0.1:{server.getsockname()[1]}"
     (error,) = send_to_alertmanager(

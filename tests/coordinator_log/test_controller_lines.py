@@ -167,15 +167,15 @@ def test_a_recorded_controllers_log_gives_exactly_the_lines_on_replicas() -> Non
     with gzip.open(CAPTURE / "controller-100.log.gz", "rt") as file:
         lines = file.read().splitlines()
     ours = {e.raw for text in lines if isinstance(e := parse(text), ParsedEvent)}
-    stated = re.compile(r"Replayed (PartitionRecord for new|partition assignment change)|partition reassignment\(s\)")
-    assert {text for text in lines if stated.search(text)} == ours
+    declared = re.compile(r"Replayed (PartitionRecord for new|partition assignment change)|partition reassignment\(s\)")
+    assert {text for text in lines if declared.search(text)} == ours
     assert 37 == len(ours)
 
 
 @pytest.mark.parametrize("topic_id", ["0eLeMlQkR-KqpXoQ9sld6Q", "nullMlQkR-KqpXoQ9sld6Q", "-12eMlQkR-KqpXoQ9sld6Q"])
 def test_a_topic_id_that_begins_like_a_number_or_like_null_is_read_whole(topic_id):
-    said = RECORD.format(isr="null", replicas="[5, 0]", more="").replace("l9tIqX8vRkCFr7knMuynlA", topic_id)
-    found = parse(line(f"[Controller 7] {said}", KRAFT))
+    printed = RECORD.format(isr="null", replicas="[5, 0]", more="").replace("l9tIqX8vRkCFr7knMuynlA", topic_id)
+    found = parse(line(f"[Controller 7] {printed}", KRAFT))
     assert isinstance(found, ParsedEvent)
     assert (topic_id, 4, [5, 0]) == (found.topic_id, found.partition, found.replicas)
 

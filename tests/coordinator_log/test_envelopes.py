@@ -166,8 +166,8 @@ def test_a_time_that_no_clock_shows_is_left_to_the_parser(time):
 
 @pytest.mark.parametrize("records", ["5", "true", '{"a": 1}', '"text"', "[5, null]"])
 def test_lists_that_are_none_hold_no_line(records):
-    for told in (f'[{{"scopeLogs": {records}}}]', f'[{{"scopeLogs": [{{"logRecords": {records}}}]}}]'):
-        assert isinstance(unwrap(f'{{"resourceLogs": {told}}}'.encode()), Unreadable)
+    for described in (f'[{{"scopeLogs": {records}}}]', f'[{{"scopeLogs": [{{"logRecords": {records}}}]}}]'):
+        assert isinstance(unwrap(f'{{"resourceLogs": {described}}}'.encode()), Unreadable)
 
 
 def test_half_a_surrogate_pair_within_json_within_json_is_replaced():

@@ -120,13 +120,13 @@ def test_another_layout_in_the_settings_hides_no_line(like):
 def test_any_group_in_any_layout_behind_any_prefixes_comes_back(golden, name, prefixes, level, group):
     if "orders" not in str(golden["says"].get("group_id")):
         return
-    said = golden["says"] | {"group_id": group}
+    printed = golden["says"] | {"group_id": group}
     chosen = golden | {"message": golden["message"].replace(" orders ", f" {group} ")}
     if "group orders " not in golden["message"] or golden["message"].count(" orders ") != 1:
-        chosen, said = golden, golden["says"]
+        chosen, printed = golden, golden["says"]
     line = rendered(name, chosen, level)
     if line is not None:
-        assert said == says(read("".join(prefixes) + line))
+        assert printed == says(read("".join(prefixes) + line))
 
 
 def test_a_mixture_of_layouts_in_one_source_gives_every_line():

@@ -147,8 +147,8 @@ def test_a_leaving_client_says_why(client, trigger):
             f"{NEW}[Group orders] Member {MEMBER} has left group through explicit `LeaveGroup` request; client reason: {client}"
         )
     )
-    stated = None if client == "not provided" else client
-    assert [(trigger, MEMBER, stated)] * 2 == [(e.trigger, e.member_id, e.client_reason) for e in (preparing, left)]
+    declared = None if client == "not provided" else client
+    assert [(trigger, MEMBER, declared)] * 2 == [(e.trigger, e.member_id, e.client_reason) for e in (preparing, left)]
 
 
 @pytest.mark.parametrize(

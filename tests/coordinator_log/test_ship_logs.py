@@ -94,8 +94,8 @@ def test_a_missing_permission_is_named(ship, tmp_path):
 def test_a_mark_needs_write_alone_and_names_it_where_it_is_missing(servers, capsys):
     assert 0 == main(["mark", "v2.31", "--bootstrap-servers", servers, "--topic", "marks"])
     assert 2 == main(["mark", "v2.31", "--bootstrap-servers", servers, "--topic", "refused"])
-    said = capsys.readouterr().err
-    assert "regroup mark: No permission to write to the topic refused: grant WRITE on it.\n" == said
+    printed = capsys.readouterr().err
+    assert "regroup mark: No permission to write to the topic refused: grant WRITE on it.\n" == printed
 
 
 def test_a_missing_topic_is_named(ship, tmp_path):
@@ -128,7 +128,7 @@ def test_an_option_that_librdkafka_does_not_know_is_named(tmp_path):
 
 
 def test_a_broker_that_does_not_answer_is_named(tmp_path, monkeypatch):
-    monkeypatch.setattr(events_topic, "ANSWER_WITHIN_S", 0.5)
+    monkeypatch.setattr(events_topic, "RESPONSE_WITHIN_S", 0.5)
     (tmp_path / "server.log").write_text("one\n")
     cluster = Cluster(name="c", bootstrap_servers="127.0.0.1:1")
     with pytest.raises(UserError, match=r"Kafka at 127\.0\.0\.1:1 cannot be written to"):

@@ -96,9 +96,9 @@ def test_an_unknown_zone_is_named(name):
     ],
 )
 def test_a_layout_that_cannot_work_is_told_in_one_sentence(text, words):
-    with pytest.raises(ValueError, match=r"^The log layout .*\.$") as told:
+    with pytest.raises(ValueError, match=r"^The log layout .*\.$") as described:
         layout(text)
-    assert words in str(told.value)
+    assert words in str(described.value)
 
 
 def test_every_named_layout_works():

@@ -34,8 +34,8 @@ def test_a_wording_gives_its_columns(golden):
 
 
 def test_every_wording_of_the_table_has_its_golden_line():
-    stated = [(str(w.kind), w.logger) for w in (*OLD_WORDINGS, *NEW_WORDINGS, *WORKER_WORDINGS)]
-    assert stated == [(w["says"]["event_kind"], w["logger"].rpartition(".")[2]) for w in WORDINGS]
+    declared = [(str(w.kind), w.logger) for w in (*OLD_WORDINGS, *NEW_WORDINGS, *WORKER_WORDINGS)]
+    assert declared == [(w["says"]["event_kind"], w["logger"].rpartition(".")[2]) for w in WORDINGS]
 
 
 def test_every_kind_of_event_has_a_wording():

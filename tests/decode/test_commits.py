@@ -21,15 +21,15 @@ REASONS = [None, *QuarantineReason]
 VERSIONS = KINDS[1].versions
 
 
-def value_of(version: int, stated: dict, unknown: dict[int, bytes] | None = None) -> bytes:
+def value_of(version: int, declared: dict, unknown: dict[int, bytes] | None = None) -> bytes:
     layout = VERSIONS[version].layouts[0]
     key = {"group": "g", "topic": "t", "partition": 7}
-    return record(1, version, layout, key, stated, unknown)[1]
+    return record(1, version, layout, key, declared, unknown)[1]
 
 
 def one(version: int, metadata: str, **more) -> bytes:
-    stated = {"offset": 2**40, "leaderEpoch": 5, "metadata": metadata, "commitTimestamp": 1_795_246_067_091}
-    return value_of(version, stated | {"expireTimestamp": -1} | more)
+    declared = {"offset": 2**40, "leaderEpoch": 5, "metadata": metadata, "commitTimestamp": 1_795_246_067_091}
+    return value_of(version, declared | {"expireTimestamp": -1} | more)
 
 
 def row(raw: bytes | None) -> tuple:
@@ -39,9 +39,9 @@ def row(raw: bytes | None) -> tuple:
         return (False, decoded.reason, decoded.detail)
     if decoded.is_tombstone:
         return (True, None)
-    stated = decoded.body["value"]
-    topic_id = stated.get("topicId", uuid_text(bytes(16)))
-    return (False, None, stated["offset"], stated.get("leaderEpoch", -1), stated["commitTimestamp"], topic_id)
+    declared = decoded.body["value"]
+    topic_id = declared.get("topicId", uuid_text(bytes(16)))
+    return (False, None, declared["offset"], declared.get("leaderEpoch", -1), declared["commitTimestamp"], topic_id)
 
 
 def rows(raws: list[bytes | None]) -> list[tuple]:
@@ -131,8 +131,8 @@ def test_a_commit_key_reads_as_its_record_does():
     for key, _ in damaged([(KEY, None)], 500, Random(4)):
         if is_offset_commit(key):
             found, whole = decode_commit_key(key), decode_record(key, None)
-            stated = whole if isinstance(whole, Quarantined) else tuple(whole.body["key"].values())
-            assert stated == found
+            declared = whole if isinstance(whole, Quarantined) else tuple(whole.body["key"].values())
+            assert declared == found
 
 
 def test_only_types_0_and_1_are_commits():

@@ -140,9 +140,9 @@ def test_every_kind_of_record_is_one_line() -> None:
 def test_the_examples_of_the_library_are_true() -> None:
     for module in (json_lines, group_partition):
         assert 0 == doctest.testmod(module).failed
-    told = doctest.testfile(str(ROOT / "docs" / "decode.md"), module_relative=False)
-    assert 0 == told.failed
-    assert told.attempted >= 3
+    described = doctest.testfile(str(ROOT / "docs" / "decode.md"), module_relative=False)
+    assert 0 == described.failed
+    assert described.attempted >= 3
 
 
 def test_a_group_is_in_the_partition_that_java_computes() -> None:

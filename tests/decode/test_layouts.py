@@ -35,11 +35,11 @@ def kafkas_struct(fields: list[dict[str, Any]], version: int, named: dict[str, l
     for field in fields:
         if not holds(field.get("versions", field.get("taggedVersions")), version):
             continue
-        stated = field["name"][0].lower() + field["name"][1:], kafkas_type(field, version, named)
+        declared = field["name"][0].lower() + field["name"][1:], kafkas_type(field, version, named)
         if holds(field.get("taggedVersions"), version):
-            tags[field["tag"]] = stated
+            tags[field["tag"]] = declared
         else:
-            plain.append(stated)
+            plain.append(declared)
     return Struct(tuple(plain), tags)
 
 
@@ -51,9 +51,9 @@ def kafkas_type(field: dict[str, Any], version: int, named: dict[str, list[dict[
 
 
 def kafkas(name: str, version: int) -> Struct:
-    stated = schema(name)
-    named = {each["name"]: each["fields"] for each in stated.get("commonStructs", [])}
-    return kafkas_struct(stated["fields"], version, named)
+    declared = schema(name)
+    named = {each["name"]: each["fields"] for each in declared.get("commonStructs", [])}
+    return kafkas_struct(declared["fields"], version, named)
 
 
 @pytest.mark.parametrize("number", sorted(set(KINDS) - NOT_IN_4_4), ids=lambda number: KINDS[number].name)
@@ -62,12 +62,12 @@ def test_every_layout_is_kafkas_schema(number):
     value = schema(f"{kind.name}Value")
     assert kafkas(f"{kind.name}Key", 0) == kind.key
     assert (number, number) == (schema(f"{kind.name}Key")["apiKey"], value["apiKey"])
-    for version, stated in kind.versions.items():
+    for version, declared in kind.versions.items():
         if not holds(value["validVersions"], version):
             assert 0 == number, "only type 0 had more versions than its schema since 4.1"
             continue
-        assert kafkas(f"{kind.name}Value", version) == stated.layouts[0]
-        assert holds(value["flexibleVersions"], version) == stated.flexible
+        assert kafkas(f"{kind.name}Value", version) == declared.layouts[0]
+        assert holds(value["flexibleVersions"], version) == declared.flexible
 
 
 def test_no_type_or_version_of_kafka_is_missing():

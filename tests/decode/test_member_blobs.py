@@ -34,10 +34,10 @@ CONNECT_ASSIGNMENT = {
 }
 
 
-def blob(fields: tuple[facts.BlobField, ...], values: dict, version: int, *, stated: int | None = None) -> bytes:
+def blob(fields: tuple[facts.BlobField, ...], values: dict, version: int, *, declared: int | None = None) -> bytes:
     """`values` as a client of `version` writes them, with another version `stated` in front if given."""
     parts = [written(f.type, values[f.name], flexible=False) for f in fields if f.since <= version]
-    return struct.pack(">h", version if stated is None else stated) + b"".join(parts)
+    return struct.pack(">h", version if declared is None else declared) + b"".join(parts)
 
 
 @pytest.mark.parametrize("version", range(4))
@@ -50,15 +50,15 @@ def test_a_subscription_has_what_its_version_has(version):
 
 
 def test_a_version_1_without_owned_partitions_is_read():
-    found = decode_subscription(blob(facts.SUBSCRIPTION, SUBSCRIPTION, 0, stated=1), "consumer", "range")
+    found = decode_subscription(blob(facts.SUBSCRIPTION, SUBSCRIPTION, 0, declared=1), "consumer", "range")
     assert (1, ["orders", "returns"], None) == (found["version"], found["topics"], found["ownedPartitions"])
 
 
 def test_a_newer_version_is_read_as_the_newest_known():
-    raw = blob(facts.SUBSCRIPTION, SUBSCRIPTION, 3, stated=9) + b"of a later version"
+    raw = blob(facts.SUBSCRIPTION, SUBSCRIPTION, 3, declared=9) + b"of a later version"
     newest = decode_subscription(blob(facts.SUBSCRIPTION, SUBSCRIPTION, 3), "consumer", "range")
     assert newest | {"version": 9} == decode_subscription(raw, "consumer", "range")
-    assignment = blob(facts.ASSIGNMENT, {"partitions": OWNED, "userData": None}, 0, stated=7) + b"more"
+    assignment = blob(facts.ASSIGNMENT, {"partitions": OWNED, "userData": None}, 0, declared=7) + b"more"
     assert {"orders": [0, 3], "returns": []} == decode_assignment(assignment, "consumer", "range")["partitions"]
 
 
@@ -118,26 +118,26 @@ def test_streams_asks_for_its_next_probing_rebalance():
 @pytest.mark.parametrize("version", range(3))
 def test_a_connect_worker_has_what_its_version_has(version):
     running = blob(facts.CONNECT_ASSIGNMENT, CONNECT_ASSIGNMENT, version)
-    stated = {"url": "http://a:8083/", "configOffset": 12, "allocation": running}
+    declared = {"url": "http://a:8083/", "configOffset": 12, "allocation": running}
     expected = {"version": version} | CONNECT_ASSIGNMENT | {"assignment": {"sink": [-1, 0]}, "revoked": {"sink": [1]}}
     expected |= {"revoked": None, "delay": None} if version == 0 else {}
     assert expected == decode_assignment(running, "connect", "sessioned")
-    found = decode_subscription(blob(facts.CONNECT_SUBSCRIPTION, stated, version), "connect", "sessioned")
+    found = decode_subscription(blob(facts.CONNECT_SUBSCRIPTION, declared, version), "connect", "sessioned")
     assert {"version": version, "url": "http://a:8083/", "configOffset": 12} | {
         "allocation": expected if version else None
     } == found
 
 
 def test_connect_blobs_may_end_before_the_newer_fields():
-    found = decode_assignment(blob(facts.CONNECT_ASSIGNMENT, CONNECT_ASSIGNMENT, 0, stated=2), "connect", "sessioned")
+    found = decode_assignment(blob(facts.CONNECT_ASSIGNMENT, CONNECT_ASSIGNMENT, 0, declared=2), "connect", "sessioned")
     assert ({"sink": [-1, 0]}, None, None) == (found["assignment"], found["revoked"], found["delay"])
-    stated = {"url": "u", "configOffset": 1, "allocation": None}
-    assert decode_subscription(blob(facts.CONNECT_SUBSCRIPTION, stated, 2), "connect", "x")["allocation"] is None
+    declared = {"url": "u", "configOffset": 1, "allocation": None}
+    assert decode_subscription(blob(facts.CONNECT_SUBSCRIPTION, declared, 2), "connect", "x")["allocation"] is None
 
 
 def test_a_connect_allocation_that_cannot_be_read_leaves_the_rest_readable():
-    stated = {"url": "u", "configOffset": 1, "allocation": b"\x00\x02\x00"}
-    found = decode_subscription(blob(facts.CONNECT_SUBSCRIPTION, stated, 2), "connect", "sessioned")
+    declared = {"url": "u", "configOffset": 1, "allocation": b"\x00\x02\x00"}
+    found = decode_subscription(blob(facts.CONNECT_SUBSCRIPTION, declared, 2), "connect", "sessioned")
     assert ("u", "truncated") == (found["url"], found["allocation"]["reason"])
 
 
@@ -212,10 +212,10 @@ def test_no_blob_spoils_its_record(protocol_type, protocol, subscription, assign
 @given(data=st.data())
 def test_streams_subscriptions_read_back(version, data):
     fields = [field for field in facts.STREAMS_SUBSCRIPTION if field.since <= version <= field.until]
-    stated = {field.name: data.draw(values(field.type)) for field in fields}
-    raw = struct.pack(">i", version) + b"".join(written(f.type, stated[f.name], flexible=False) for f in fields)
+    declared = {field.name: data.draw(values(field.type)) for field in fields}
+    raw = struct.pack(">i", version) + b"".join(written(f.type, declared[f.name], flexible=False) for f in fields)
     found = decode_subscription(blob(facts.SUBSCRIPTION, SUBSCRIPTION | {"userData": raw}, 3), "consumer", "stream")
     texts = {"userEndPoint", "clientTags"}
-    assert {"version": version} | {n: v for n, v in stated.items() if n not in texts} == {
+    assert {"version": version} | {n: v for n, v in declared.items() if n not in texts} == {
         name: value for name, value in found["userData"].items() if name not in texts
     }

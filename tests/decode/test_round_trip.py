@@ -21,12 +21,12 @@ IDS = [f"{KINDS[number].name}-v{version}-{at}" for at, (number, version, _) in e
 def opened(number: int, value: dict[str, Any]) -> dict[str, Any]:
     """`value` with its blobs read."""
     if number == 2:
-        said = value["protocolType"], value["protocol"]
+        printed = value["protocolType"], value["protocol"]
         members = [
             member
             | {
-                "subscription": decode_subscription(member["subscription"], *said),
-                "assignment": decode_assignment(member["assignment"], *said),
+                "subscription": decode_subscription(member["subscription"], *printed),
+                "assignment": decode_assignment(member["assignment"], *printed),
             }
             for member in value["members"]
         ]

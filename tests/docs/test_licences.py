@@ -20,8 +20,11 @@ WORDS = {
 
 def test_the_lists_are_what_the_locks_make_them() -> None:
     found = licences.components()
-    told = {"licences.md": licences.document(found), "sbom.cdx.json": json.dumps(licences.bill(found), indent=1) + "\n"}
-    for name, text in told.items():
+    described = {
+        "licences.md": licences.document(found),
+        "sbom.cdx.json": json.dumps(licences.bill(found), indent=1) + "\n",
+    }
+    for name, text in described.items():
         assert text == (licences.DOCS / name).read_text(encoding="utf-8"), "run: python -m jobs.setup.licences"
         assert "://" not in text
 
@@ -29,10 +32,10 @@ def test_the_lists_are_what_the_locks_make_them() -> None:
 def test_every_licence_goes_with_apache_2_0_and_no_other_is_listed() -> None:
     found = licences.components()
     assert all(licences.terms(component.licence) for component in found)
-    stated = tomllib.loads(Path(licences.__file__).with_suffix(".toml").read_text(encoding="utf-8"))
-    assert set(stated["python"]) == {c.name for c in found if c.kind == "pypi"}
+    declared = tomllib.loads(Path(licences.__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+    assert set(declared["python"]) == {c.name for c in found if c.kind == "pypi"}
     jars = {c.name for c in found if c.kind == "maven"}
-    assert set(stated["jars"]) <= jars | {name.partition(":")[0] for name in jars}
+    assert set(declared["jars"]) <= jars | {name.partition(":")[0] for name in jars}
 
 
 @pytest.mark.parametrize("expression", ["GPL-3.0-only", "MIT AND AGPL-3.0-only", "LGPL-2.1-only OR GPL-2.0-only", ""])
@@ -54,17 +57,19 @@ def test_an_installed_package_states_the_licence_that_is_listed() -> None:
         except metadata.PackageNotFoundError:
             assert component.kind == "maven" or component.name in {"brotlicffi", "colorama"}, component.name
     assert len(installed) > 50
-    for component, stated in installed.values():
-        if (expression := stated.get("License-Expression")) is not None:
+    for component, declared in installed.values():
+        if (expression := declared.get("License-Expression")) is not None:
             assert expression == component.licence, component.name
         else:
-            kinds = [c for c in stated.get_all("Classifier") or [] if c.startswith("License ::")]
-            said = " ".join([stated.get("License") or "", *kinds])
-            assert any(word in said for licence in component.licence.split(" AND ") for word in WORDS[licence]), said
+            kinds = [c for c in declared.get_all("Classifier") or [] if c.startswith("License ::")]
+            printed = " ".join([declared.get("License") or "", *kinds])
+            assert any(word in printed for licence in component.licence.split(" AND ") for word in WORDS[licence]), (
+                printed
+            )
 
 
 def test_the_bill_names_every_locked_file_once() -> None:
-    told = licences.bill(licences.components())["components"]
-    assert len({each["bom-ref"] for each in told}) == len(told)
-    assert all(each["purl"].startswith(("pkg:pypi/", "pkg:maven/")) for each in told)
-    assert all("hashes" in each for each in told if each["purl"].startswith("pkg:maven/"))
+    described = licences.bill(licences.components())["components"]
+    assert len({each["bom-ref"] for each in described}) == len(described)
+    assert all(each["purl"].startswith(("pkg:pypi/", "pkg:maven/")) for each in described)
+    assert all("hashes" in each for each in described if each["purl"].startswith("pkg:maven/"))

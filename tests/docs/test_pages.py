@@ -19,9 +19,9 @@ def test_every_key_of_the_keyboard_is_told_in_the_words_of_the_help():
 def test_every_key_of_the_address_is_told():
     source = (ROOT / "dashboards" / "urlstate.py").read_text()
     read = set(re.findall(r'(?:values(?:\.get\(|, )|key == )"(\w+)"', source))
-    told = set(
+    described = set(
         re.findall(
             r"`(\w+)`", "".join(re.findall(r"^\| (`[^|]+) \|", READ.partition("| key | does |")[0], re.MULTILINE))
         )
     )
-    assert read == told | {"gid"}
+    assert read == described | {"gid"}

@@ -38,5 +38,5 @@ def test_every_setting_is_told_and_no_other() -> None:
 def test_the_readmes_settings_are_settings() -> None:
     readme = (reference.DOCS.parent / "README.md").read_text(encoding="utf-8")
     block = "\n".join(line.removeprefix("    ") for line in readme.splitlines() if line.startswith("    "))
-    stated = tomllib.loads(block[block.index("[clusters.") :])
-    assert set(stated["clusters"]["prod"]) <= set(reference.CLUSTER)
+    declared = tomllib.loads(block[block.index("[clusters.") :])
+    assert set(declared["clusters"]["prod"]) <= set(reference.CLUSTER)

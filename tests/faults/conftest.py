@@ -24,7 +24,7 @@ def matrix(request):
         return trial
 
     yield take
-    request.node.user_properties += [(PROPERTY, (point, trial.told())) for point, trial in taken]
+    request.node.user_properties += [(PROPERTY, (point, trial.described())) for point, trial in taken]
 
 
 @pytest.fixture(scope="session")

@@ -23,7 +23,7 @@ class Trial:
     seconds: float = 0.0
     declared: int = 0
 
-    def told(self) -> Told:
+    def described(self) -> Told:
         found = self.found or Difference(lost=0, duplicated=0, is_identical=False)
         counted = {"identical": int(found.is_identical), "lost": found.lost, "duplicated": found.duplicated}
         return {"hit": int(self.is_hit), "declared": self.declared, "s to catch up": self.seconds} | counted
@@ -33,8 +33,8 @@ def pytest_runtest_logreport(report):
     if report.when == "teardown":
         for name, value in report.user_properties:
             if name == PROPERTY:
-                point, told = value
-                _matrix[point].append(told)
+                point, described = value
+                _matrix[point].append(described)
 
 
 def pytest_terminal_summary(terminalreporter):
@@ -44,7 +44,7 @@ def pytest_terminal_summary(terminalreporter):
     width = max(map(len, _matrix))
     terminalreporter.write_line(" | ".join(("point".ljust(width), *HEAD)))
     for point, trials in sorted(_matrix.items()):
-        sums = [len(trials), *(sum(told[name] for told in trials) for name in HEAD[1:-1])]
-        cells = [*sums, f"{max(told[HEAD[-1]] for told in trials):.0f}"]
+        sums = [len(trials), *(sum(described[name] for described in trials) for name in HEAD[1:-1])]
+        cells = [*sums, f"{max(described[HEAD[-1]] for described in trials):.0f}"]
         row = (str(cell).rjust(len(name)) for cell, name in zip(cells, HEAD, strict=True))
         terminalreporter.write_line(" | ".join((point.ljust(width), *row)))

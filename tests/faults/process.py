@@ -39,14 +39,14 @@ class Job:
             f'[clusters.{cluster.name}]\nbootstrap_servers = "{cluster.bootstrap_servers}"\n'
             f"max_offsets_per_trigger = {cluster.max_offsets_per_trigger}\n"
         )
-        self.said = warehouse.parent / f"{command}.log"
-        with self.said.open("ab") as said:
+        self.printed = warehouse.parent / f"{command}.log"
+        with self.printed.open("ab") as printed:
             until = ("--trigger-seconds", "1") if is_following else ("--once",)
             program = (*within, sys.executable, "-m", "jobs.cli")
             self.process = subprocess.Popen(
                 [*program, command, *until, "--config", config, "--warehouse", warehouse],
-                stdout=said,
-                stderr=said,
+                stdout=printed,
+                stderr=printed,
                 start_new_session=True,
                 env=os.environ | {"PYTHONPATH": str(ROOT)},
                 cwd=ROOT,
@@ -104,7 +104,7 @@ class Job:
         return code
 
     def text(self) -> str:
-        return self.said.read_text(encoding="utf-8", errors="replace")
+        return self.printed.read_text(encoding="utf-8", errors="replace")
 
     def tail(self) -> str:
         return self.text()[-3_000:]

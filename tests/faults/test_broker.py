@@ -13,8 +13,8 @@ from jobs.config.clusters import Cluster
 from jobs.kafka.source_position import RECREATED
 from jobs.lab.broker import Broker
 from jobs.tables.delta_io import table_path
-from pipelines.bronze_batch import TOPIC
 from schemas.bronze import COORDINATOR_RECORDS
+from schemas.records import OFFSETS_TOPIC
 from testing.waiting import wait_until
 from tests.faults.matrix import Trial
 from tests.faults.points import INGEST, is_open, killed
@@ -73,7 +73,7 @@ def test_a_log_that_begins_after_our_position_leaves_a_declared_gap(
     expire(failing, admin)
     trial.is_hit = True
     trial.seconds = finished("ingest", warehouse, cluster)
-    covered = [span for span in spans(warehouse) if span["source"] == TOPIC]
+    covered = [span for span in spans(warehouse) if span["source"] == OFFSETS_TOPIC]
     gaps = sum(span["to_offset"] - span["from_offset"] for span in covered if span["is_gap"])
     trial.declared = gaps
     trial.found = difference(undisturbed, content(warehouse))
@@ -86,24 +86,24 @@ def expire(broker: Broker, admin: AdminClient) -> None:
     """Everything in the offsets topic is older than a millisecond."""
     set_to = {"cleanup.policy": "delete", "retention.ms": "1"}
     changes = [ConfigEntry(k, v, incremental_operation=AlterConfigOpType.SET) for k, v in set_to.items()]
-    topic = ConfigResource(ResourceType.TOPIC, TOPIC, incremental_configs=changes)
+    topic = ConfigResource(ResourceType.OFFSETS_TOPIC, OFFSETS_TOPIC, incremental_configs=changes)
     for done in admin.incremental_alter_configs([topic]).values():
         done.result(20)
     data = broker.directory / "data"
-    wait_until(lambda: not any(f.stat().st_size for f in data.glob(f"{TOPIC}-*/*.log")), 60)
+    wait_until(lambda: not any(f.stat().st_size for f in data.glob(f"{OFFSETS_TOPIC}-*/*.log")), 60)
 
 
 def test_a_recreated_topic_is_read_whole_in_a_new_epoch(matrix, warehouse, failing, undisturbed, number) -> None:
     trial, cluster = matrix("topic recreated", Trial()), cluster_of(failing)
     killed("ingest", warehouse, cluster, INGEST["commits file written"])
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
-    for done in admin.delete_topics([TOPIC, cluster.events_topic]).values():
+    for done in admin.delete_topics([OFFSETS_TOPIC, cluster.events_topic]).values():
         done.result(20)
-    wait_until(lambda: not {TOPIC, cluster.events_topic} & admin.list_topics(timeout=10).topics.keys(), 60)
+    wait_until(lambda: not {OFFSETS_TOPIC, cluster.events_topic} & admin.list_topics(timeout=10).topics.keys(), 60)
     record(cluster)
     trial.is_hit = True
     trial.seconds = finished("ingest", warehouse, cluster)
-    gaps = [span for span in spans(warehouse) if span["gap_reason"] == RECREATED and span["source"] == TOPIC]
+    gaps = [span for span in spans(warehouse) if span["gap_reason"] == RECREATED and span["source"] == OFFSETS_TOPIC]
     trial.declared = len(gaps)
     table = DeltaTable(table_path(warehouse, COORDINATOR_RECORDS)).to_pyarrow_table().to_pylist()
     again = Counter((r["source_partition"], r["source_offset"]) for r in table if r["log_epoch"] == 1)

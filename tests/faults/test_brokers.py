@@ -18,9 +18,9 @@ from jobs.kafka.kafka_client import admin, topic_ends
 from jobs.lab.cluster import LocalCluster as Brokers
 from jobs.lab.members import ConsumerPlan, RunningGroup
 from jobs.tables.delta_io import table_path
-from pipelines.bronze_batch import TOPIC
 from pipelines.decoding.group_partition import partition_of
 from schemas.bronze import COORDINATOR_RECORDS, COVERAGE
+from schemas.records import OFFSETS_TOPIC
 from testing.waiting import wait_until
 from tests.faults.matrix import Trial
 from tests.faults.points import has
@@ -55,13 +55,13 @@ def brokers(tmp_path):
     with Brokers(
         tmp_path / "brokers", brokers=3, overrides=overrides | {"leader.imbalance.check.interval.seconds": 2}
     ) as running:
-        running.create_topics({TOPIC: PARTITIONS, READ: 4})
+        running.create_topics({OFFSETS_TOPIC: PARTITIONS, READ: 4})
         yield running
 
 
 def carried(brokers: Brokers) -> str:
     """A group whose records are with `FIRST`, and with `NEXT` where that is gone."""
-    theirs = [p for p, nodes in brokers.replicas(TOPIC).items() if nodes[:2] == [FIRST, NEXT]]
+    theirs = [p for p, nodes in brokers.replicas(OFFSETS_TOPIC).items() if nodes[:2] == [FIRST, NEXT]]
     names = (f"carried-{number}" for number in itertools.count())
     return next(name for name in names if partition_of(name, PARTITIONS) in theirs)
 
@@ -141,7 +141,7 @@ def following(warehouse: Path, cluster: Cluster) -> Iterator[Job]:
 
 def ends(cluster: Cluster) -> Counter[int]:
     """Where each partition that holds anything ends."""
-    found = topic_ends(admin(cluster.client()), TOPIC)
+    found = topic_ends(admin(cluster.client()), OFFSETS_TOPIC)
     return Counter({partition: high for partition, (_, high) in found.ends.items() if high})
 
 
@@ -149,7 +149,7 @@ def read_to(warehouse: Path) -> Counter[int]:
     """Up to where coverage says that each partition was read."""
     found: Counter[int] = Counter()
     for span in spans(warehouse) if has(warehouse, COVERAGE.name, "_delta_log", f"{0:020}.json") else ():
-        if span["source"] == TOPIC:
+        if span["source"] == OFFSETS_TOPIC:
             found[span["source_partition"]] = max(found[span["source_partition"]], span["to_offset"])
     return found
 

@@ -38,18 +38,18 @@ def of(*names: Library, broker: BrokerSettings | None = None) -> Latencies:
 def every_snippet(library: Library) -> dict[str, str]:
     found = {}
     for action in A:
-        found |= {f"{action} {place}": text for place, text in settings(action, of(library), 45_000).items()}
+        found |= {f"{action} {target}": text for target, text in settings(action, of(library), 45_000).items()}
     for name, texts in (
         ("heartbeat", faster_heartbeats(1_000, libraries(library))),
         ("polls", longer_polls(900_000, libraries(library))),
     ):
-        found |= {f"{name} {place}": text for place, text in texts.items()}
+        found |= {f"{name} {target}": text for target, text in texts.items()}
     return found
 
 
 @pytest.mark.parametrize("library", FACTS)
 def test_snippets_are_complete_and_of_this_library_only(library) -> None:
-    mine = {place for place, (of, _) in SPELLINGS.items() if of == library} | {"kubernetes", "broker"}
+    mine = {target for target, (of, _) in SPELLINGS.items() if of == library} | {"kubernetes", "broker"}
     for name, text in every_snippet(library).items():
         assert name.split()[1] in mine
         assert "{ms}" not in text

@@ -64,8 +64,8 @@ def recorded(name: str, sources: str) -> dict[str, list[tuple]]:
     """By group: (generation, key, bounds and estimate, true length) of each stop whose truth is known."""
     rows = silver_of(batches(name, sources=sources), name)
     want: dict[tuple, list[tuple[float, float]]] = {}
-    for group, told in truth(name)["groups"].items():
-        for stop in told["stops"]:
+    for group, described in truth(name)["groups"].items():
+        for stop in described["stops"]:
             is_late = stop["end"] in ("lost", "superseded")
             ends = (stop["last_message_ms"] if is_late else stop["end_ms"], stop["assign_ms"])
             if None not in ends:

@@ -95,9 +95,9 @@ def _broker() -> BrokerSettings:
 def agree(storms: list[dict[str, Any]], causes: dict[str, set[str]]) -> None:
     for storm in storms:
         of_groups = set().union(*(causes.get(group, set()) for group in storm["group_ids"]))
-        told = {each["cause"] for each in storm["causes"]}
-        assert storm["suspected_cause"] in told | {None}, storm
-        assert told <= of_groups, (storm, causes)
+        described = {each["cause"] for each in storm["causes"]}
+        assert storm["suspected_cause"] in described | {None}, storm
+        assert described <= of_groups, (storm, causes)
 
 
 def add_up(storms: list[dict[str, Any]]) -> None:

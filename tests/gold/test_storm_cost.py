@@ -27,12 +27,12 @@ def history(random: Random) -> tuple[list[dict], list[dict]]:
             joined += random.randrange(1, 240) * SECOND
             prepared = joined - random.randrange(300) * SECOND
             key = {"group_id": group, "incarnation": number // 40, "generation_id": number}
-            told = random.random() < 0.5
+            described = random.random() < 0.5
             generations.append(
                 key
                 | {
                     "joined_at": joined,
-                    "prepared_at": prepared if told else None,
+                    "prepared_at": prepared if described else None,
                     "prepared_at_latest": prepared + SECOND,
                     "completed_at": random.choice((None, joined + random.randrange(60) * SECOND)),
                 }

@@ -46,14 +46,14 @@ class Warehouse:
     """Silver in some batches; what Spark does for the product is done by deltalake here, which is ready sooner."""
 
     def __init__(self, folder: Path, groups: list[Any]) -> None:
-        self.folder, self.told, self.groups = folder, 0, groups
+        self.folder, self.described, self.groups = folder, 0, groups
 
     def goes_on_until(self, until: int) -> None:
         groups = self.groups
-        for table, rows in tables(groups, since=self.told, until=until).items():
+        for table, rows in tables(groups, since=self.described, until=until).items():
             write_deltalake(table_path(self.folder, table), rows, mode="append")
         write_deltalake(table_path(self.folder, GROUPS), groups_table(groups, until), mode="overwrite")
-        self.told = until
+        self.described = until
 
     def scanned(self) -> Update:
         return scan(self.folder)
@@ -121,10 +121,10 @@ def test_an_ordinary_day_with_storms_is_the_same_in_any_batching(tmp_path) -> No
 
 def test_what_was_announced_of_those_hit_alone_tells_them_from_the_rest(kept) -> None:
     hit = [one.group_id for one in kept.groups if one.group_id.startswith("cut")]
-    told = {"v2.31": hit, "v9": ["calm-1"]}
+    described = {"v2.31": hit, "v9": ["calm-1"]}
     marks = [
         {"marked_at": START + 2 * HOUR - MINUTE, "kind": "deploy", "text": text, "group_ids": groups}
-        for text, groups in told.items()
+        for text, groups in described.items()
     ]
     kept.goes_on_until(START + 3 * HOUR)
     kept.update()

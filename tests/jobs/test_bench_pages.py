@@ -11,10 +11,10 @@ pytestmark = pytest.mark.slow
 
 def test_every_page_is_measured_against_its_budget(capsys, tmp_path):
     few = ["--groups", "60", "--days", "2", "--requests", "1", "--readers", "3", "--seconds", "0.5", "--no-browser"]
-    for told in ("made the history", "60 groups"):
+    for described in ("made the history", "60 groups"):
         assert main(["bench", "pages", "--folder", str(tmp_path), *few]) in (0, 1)
         printed = capsys.readouterr().out
-        assert told in printed
+        assert described in printed
     lines = [line for line in printed.splitlines() if line.endswith(("  met", "  NOT MET"))]
     for name in (
         "fleet 24 h",

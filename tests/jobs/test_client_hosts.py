@@ -30,7 +30,7 @@ def settings(warehouse, monkeypatch) -> Settings:
     return Settings(warehouse=warehouse, client_host=HostPolicy.HASH, client_host_key="env:HOST_KEY")
 
 
-def told(warehouse) -> str:
+def described(warehouse) -> str:
     """All that silver, gold and the memory of jobs hold, as text."""
     tables = [t for t in (*SILVER, *REASSIGNMENT_TABLES, *GOLD) if DeltaTable.is_deltatable(table_path(warehouse, t))]
     rows = [repr(DeltaTable(table_path(warehouse, t)).to_pyarrow_table().to_pylist()) for t in tables]
@@ -45,7 +45,7 @@ def test_only_bronze_holds_addresses_and_nothing_holds_the_key(spark, settings, 
     for batch in split(capture, ("offsets", "log"), 2, None):
         replay(spark, settings, CLUSTER, capture.meta, batch)
     analyze(spark, settings)
-    found, hashed = told(warehouse), silver(warehouse)
+    found, hashed = described(warehouse), silver(warehouse)
     assert "hmac:" in found
     assert [word for word in (*RECORDED, KEY) if word in found] == []
     bronze = DeltaTable(table_path(warehouse, COORDINATOR_RECORDS)).to_pyarrow_table(columns=["body"]).to_pylist()

@@ -64,8 +64,8 @@ def test_on_databricks_a_table_differs_in_its_clustering_alone(
     theirs, ours = (DeltaTable(table_path(folder, table)) for folder in (tmp_path / "other", warehouse))
     assert theirs.schema() == ours.schema()
     assert theirs.metadata().description == ours.metadata().description
-    told, also = theirs.metadata().configuration, ours.metadata().configuration
-    assert {**told, **LOCAL_PROPERTIES} == also
+    described, also = theirs.metadata().configuration, ours.metadata().configuration
+    assert {**described, **LOCAL_PROPERTIES} == also
     assert ("clustering" in (theirs.protocol().writer_features or ())) == bool(table.cluster_by)
     assert not ours.protocol().writer_features
 

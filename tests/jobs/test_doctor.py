@@ -71,17 +71,17 @@ def doctor(broker, tmp_path, capsys):
 
 
 def test_nothing_is_missing_where_all_is_allowed(doctor) -> None:
-    code, said = doctor()
+    code, printed = doctor()
     assert code == 0
-    assert f"topic {TOPIC}: readable, 2 partition(s)" in said
+    assert f"topic {TOPIC}: readable, 2 partition(s)" in printed
 
 
 @pytest.mark.parametrize("right", [AclOperation.DESCRIBE, AclOperation.ALTER_CONFIGS])
 def test_a_topic_that_may_not_be_read_is_named_with_the_right_to_grant(doctor, granted, right) -> None:
     granted(right)
-    code, said = doctor()
+    code, printed = doctor()
     assert code == 1
-    assert f"Grant this principal READ on the topic {TOPIC}." in said
+    assert f"Grant this principal READ on the topic {TOPIC}." in printed
 
 
 @pytest.mark.parametrize("right", [AclOperation.DESCRIBE, AclOperation.ALTER_CONFIGS])
@@ -103,10 +103,10 @@ def test_the_right_to_send_marks_is_told_but_not_required(doctor, broker) -> Non
         admin.create_topics([NewTopic(EVENTS, 1, 1)])[EVENTS].result(30)
     assert "writing to regroup-events: allowed" in doctor()[1]
     rule = allowed(admin, AclOperation.READ, EVENTS)
-    code, said = doctor()
+    code, printed = doctor()
     unruled(admin, [AclBindingFilter(*rule)])
     assert code == 0
-    assert "Grant WRITE on the topic regroup-events to the principal of `mark`" in said
+    assert "Grant WRITE on the topic regroup-events to the principal of `mark`" in printed
 
 
 def test_a_topic_that_everybody_may_write_to_is_warned_of(doctor, broker) -> None:
@@ -115,17 +115,17 @@ def test_a_topic_that_everybody_may_write_to_is_warned_of(doctor, broker) -> Non
         admin.create_topics([NewTopic(EVENTS, 1, 1)])[EVENTS].result(30)
     assert "who writes to" not in doctor()[1]
     rule = allowed(admin, AclOperation.WRITE, EVENTS, principal="User:*")
-    code, said = doctor()
+    code, printed = doctor()
     unruled(admin, [AclBindingFilter(*rule)])
     assert code == 0
-    assert "who writes to regroup-events: every principal may write: an ACL allows User:*" in said
-    assert "Grant WRITE only to the log shippers" in said
+    assert "who writes to regroup-events: every principal may write: an ACL allows User:*" in printed
+    assert "Grant WRITE only to the log shippers" in printed
 
 
 def test_a_broker_that_is_not_there_is_named(doctor) -> None:
-    code, said = doctor("127.0.0.1:1")
+    code, printed = doctor("127.0.0.1:1")
     assert code == 1
-    assert "Check that 127.0.0.1:1 is correct and reachable" in said
+    assert "Check that 127.0.0.1:1 is correct and reachable" in printed
 
 
 def test_log_lines_that_were_not_read_are_counted_with_the_setting_that_helps(tmp_path) -> None:

@@ -89,9 +89,9 @@ def test_an_address_is_no_warehouse_wherever_it_comes_from(tmp_path, address, mo
     for command in ("serve", "doctor", "build", "replay x", "quality", "up"):
         assert 2 == main([*command.split(), "--warehouse", address])
     assert 2 == pages(["--warehouse", address, "--port", "0"])
-    said = capsys.readouterr().err.splitlines()
-    assert 7 == len(said)
-    assert all("does not work yet" in line for line in said)
+    printed = capsys.readouterr().err.splitlines()
+    assert 7 == len(printed)
+    assert all("does not work yet" in line for line in printed)
     assert [tmp_path / "regroup.toml"] == list(tmp_path.iterdir())
 
 
@@ -109,7 +109,7 @@ def shared() -> Iterator[Path]:
 
 
 @pytest.mark.parametrize(
-    ("mode", "said"),
+    ("mode", "printed"),
     [
         (0o755, "read by everybody"),
         (0o750, "read by the group"),
@@ -118,13 +118,13 @@ def shared() -> Iterator[Path]:
         (0o700, None),
     ],
 )
-def test_a_warehouse_that_others_can_read_is_named(shared, mode, said) -> None:
+def test_a_warehouse_that_others_can_read_is_named(shared, mode, printed) -> None:
     warehouse = shared / "warehouse"
     warehouse.mkdir()
     warehouse.chmod(mode)
     found = list(warnings(None, Settings(warehouse=warehouse)))
-    assert [said is not None] == [bool(found)] if said else [] == found
-    assert said is None or said in found[0]
+    assert [printed is not None] == [bool(found)] if printed else [] == found
+    assert printed is None or printed in found[0]
     shared.chmod(0o700)
     assert None is exposed_to(warehouse), "a folder above it hides it"
 
@@ -156,6 +156,6 @@ def test_a_job_warns_at_its_start_and_doctor_too(shared) -> None:
     warehouse.chmod(0o755)
     for command, stream in (("rebuild", "stderr"), ("doctor", "stdout")):
         run = [sys.executable, "-P", "-m", "jobs.cli", command, "--warehouse", str(warehouse)]
-        said = subprocess.run(run, check=False, capture_output=True, text=True)
-        assert 1 == getattr(said, stream).count("can be read by everybody"), said
-        assert "Traceback" not in said.stderr
+        printed = subprocess.run(run, check=False, capture_output=True, text=True)
+        assert 1 == getattr(printed, stream).count("can be read by everybody"), printed
+        assert "Traceback" not in printed.stderr

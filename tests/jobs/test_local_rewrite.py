@@ -47,7 +47,7 @@ def rows(table, names, **values) -> pa.Table:
     return pa.Table.from_pylist([{**full, "group_id": name, **values} for name in names], pa.schema(row_type(table)))
 
 
-def told(found: pa.Table, table) -> list[str]:
+def described(found: pa.Table, table) -> list[str]:
     return sorted(map(repr, found.select(table.names).cast(pa.schema(row_type(table))).to_pylist()))
 
 
@@ -59,21 +59,23 @@ def test_every_engine_reads_what_was_written(spark, warehouse, table) -> None:
     replace_rows(spark, first.slice(0, 0), first, path, table)
     changed = rows(table, ["b"], **{table.names[-1]: None})
     replace_rows(spark, first, pa.concat_tables([first.slice(0, 1), changed]), path, table)
-    expected = told(pa.concat_tables([first.slice(0, 1), changed]), table)
+    expected = described(pa.concat_tables([first.slice(0, 1), changed]), table)
     stored = DeltaTable(path)
-    assert told(stored.to_pyarrow_table(), table) == expected
-    assert told(read(spark, warehouse, table).toArrow(), table) == expected
-    assert told(duckdb.read_parquet(stored.file_uris()).to_arrow_table(), table) == expected
+    assert described(stored.to_pyarrow_table(), table) == expected
+    assert described(read(spark, warehouse, table).toArrow(), table) == expected
+    assert described(duckdb.read_parquet(stored.file_uris()).to_arrow_table(), table) == expected
     assert 1 == stored.to_pyarrow_dataset().count_rows(filter=pc.field("group_id") == "b")
     assert 1 == read(spark, warehouse, table).where("group_id = 'b'").count()
 
 
 def generation(numbers, **values) -> pa.Table:
-    told = rows(GENERATIONS, [], **values)
+    described = rows(GENERATIONS, [], **values)
     for number in numbers:
         at = START + timedelta(hours=number)
-        told = pa.concat_tables([told, rows(GENERATIONS, ["group"], generation_id=number, joined_at=at, **values)])
-    return told
+        described = pa.concat_tables(
+            [described, rows(GENERATIONS, ["group"], generation_id=number, joined_at=at, **values)]
+        )
+    return described
 
 
 @pytest.fixture
@@ -99,7 +101,7 @@ def test_files_that_are_compacted_meanwhile_are_looked_for_again(spark, path, mo
     replace_rows(spark, generation([1]), generation([1], member_count=9), path, GENERATIONS)
     assert [2] == compacted
     expected = pa.concat_tables([generation([0]), generation([1], member_count=9)])
-    assert told(DeltaTable(path).to_pyarrow_table(), GENERATIONS) == told(expected, GENERATIONS)
+    assert described(DeltaTable(path).to_pyarrow_table(), GENERATIONS) == described(expected, GENERATIONS)
 
 
 def test_one_commit_adds_changes_and_takes_away(path) -> None:
@@ -114,7 +116,7 @@ def test_one_commit_adds_changes_and_takes_away(path) -> None:
     )
     assert DeltaTable(path).version() == before + 1
     expected = pa.concat_tables([generation([1], member_count=9), generation([2])])
-    assert told(DeltaTable(path).to_pyarrow_table(), GENERATIONS) == told(expected, GENERATIONS)
+    assert described(DeltaTable(path).to_pyarrow_table(), GENERATIONS) == described(expected, GENERATIONS)
 
 
 def test_rows_from_before_a_change_are_written_again_once(spark, path) -> None:

@@ -20,14 +20,14 @@ START = datetime(2026, 11, 1, tzinfo=UTC)
 
 def rows(table, numbers, **values) -> pa.Table:
     """One row for each number: a group, or a generation of one group."""
-    told = []
+    described = []
     for number in numbers:
         row = {"cluster": "kafka", "group_id": f"group-{number}", **values}
         if table is GENERATIONS:
             began = START + timedelta(hours=number)
             row |= {"group_id": "group", "incarnation": 0, "generation_id": number, "joined_at": began}
-        told.append(row)
-    return pa.Table.from_struct_array(pa.array(told, row_type(table)))
+        described.append(row)
+    return pa.Table.from_struct_array(pa.array(described, row_type(table)))
 
 
 @pytest.fixture(params=["here", "on Databricks"], autouse=True)
@@ -84,13 +84,13 @@ def test_rows_that_are_over_are_not_written_again(spark, warehouse) -> None:
     create_tables(spark, warehouse, (GENERATIONS,))
     path = table_path(warehouse, GENERATIONS)
     open_rows = rows(GENERATIONS, [])
-    told = []
+    described = []
     for batch in range(5):
         over = rows(GENERATIONS, range(batch * 10 - open_rows.num_rows, batch * 10), member_count=1)
         new = rows(GENERATIONS, range(batch * 10, batch * 10 + 10))
         before = set(DeltaTable(path).file_uris())
         replace_rows(spark, open_rows, pa.concat_tables([over, new]), path, GENERATIONS)
-        told.append(written(path, before))
+        described.append(written(path, before))
         open_rows = new
-    assert told == [10, 20, 20, 20, 20]
+    assert described == [10, 20, 20, 20, 20]
     assert len(found(path)) == 50

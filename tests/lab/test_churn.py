@@ -31,10 +31,10 @@ class UnstartedGroup(RunningGroup):
 
 
 def played(plan: GroupPlan, script, seed: int) -> list[str]:
-    said: list[str] = []
-    group = UnstartedGroup(plan=plan, bootstrap_servers="", folder=Path(), say=said.append)
-    said.extend(f"{seconds:.3f}" for seconds in islice(script(group, Random(seed)), 200))
-    return said
+    printed: list[str] = []
+    group = UnstartedGroup(plan=plan, bootstrap_servers="", folder=Path(), say=printed.append)
+    printed.extend(f"{seconds:.3f}" for seconds in islice(script(group, Random(seed)), 200))
+    return printed
 
 
 @pytest.mark.parametrize(("plan", "script"), GROUPS, ids=IDS)
@@ -44,9 +44,9 @@ def test_a_seed_always_gives_the_same_script(plan, script):
 
 
 def test_the_default_scenario_has_every_kind_of_trouble():
-    said = {line.split(maxsplit=1)[-1] for plan, script in CHURN.groups for line in played(plan, script, 1)}
-    assert {"starts", "closes cleanly", "is killed", "a rolling restart", "a crash loop"} <= said
-    assert any(line.startswith("does not poll for") for line in said)
+    printed = {line.split(maxsplit=1)[-1] for plan, script in CHURN.groups for line in played(plan, script, 1)}
+    assert {"starts", "closes cleanly", "is killed", "a rolling restart", "a crash loop"} <= printed
+    assert any(line.startswith("does not poll for") for line in printed)
 
 
 def test_a_script_that_ends_does_not_stop_the_others():

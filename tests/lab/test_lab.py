@@ -48,5 +48,5 @@ def test_every_group_rebalances_and_nothing_stays_behind(tmp_path, end, status):
         wait_until(lambda: not family & parents().keys(), seconds=20)
     finally:
         lab.kill()
-        said = lab.communicate()[0]
-    assert re.search(r"bootstrap servers 127\.0\.0\.1:\d+, broker log ", said)
+        printed = lab.communicate()[0]
+    assert re.search(r"bootstrap servers 127\.0\.0\.1:\d+, broker log ", printed)

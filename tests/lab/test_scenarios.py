@@ -46,7 +46,7 @@ class Scene:
         self._cluster = cluster
         self._folders = (folder / str(number) for number in count())
 
-    def told(self):
+    def described(self):
         """The silver rows so far."""
         folder = next(self._folders)
         servers = self._cluster.bootstrap_servers
@@ -63,7 +63,7 @@ class Scene:
         """The rows, once the group is stable with so many members and resources and these things have happened."""
         deadline = time.monotonic() + WITHIN_S
         while True:
-            rows = self.told()
+            rows = self.described()
             happened = sorted(str(row["kind"]) for row in rows["group_events"])
             found = [(row["state"], row["member_count"]) for row in rows["groups"]]
             owned = (rows["generations"][-1]["resources_assigned"] or 0) if rows["generations"] else 0

@@ -20,7 +20,7 @@ from jobs.tables.create_tables import create_tables
 from jobs.tables.delta_io import follow, table_path
 from jobs.tables.replace import replace_rows
 from schemas.silver import GENERATIONS
-from tests.jobs.test_local_rewrite import START, rows, told
+from tests.jobs.test_local_rewrite import START, described, rows
 
 FILES = FEW_FILES + 2
 
@@ -53,7 +53,7 @@ class Here(WorkerProcess):
 
 
 def stored(path) -> list:
-    return told(DeltaTable(path).to_pyarrow_table(), GENERATIONS)
+    return described(DeltaTable(path).to_pyarrow_table(), GENERATIONS)
 
 
 def test_small_files_become_one_with_the_same_rows_and_streams_see_nothing_of_it(spark, warehouse, path) -> None:

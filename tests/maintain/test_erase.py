@@ -47,7 +47,7 @@ def but(rows: dict[str, list[str]], group: str) -> dict[str, list[str]]:
 
 
 @pytest.fixture
-def told(recorded) -> tuple[Path, str]:
+def described(recorded) -> tuple[Path, str]:
     """The recorded history, and a group of it that everything else names as well."""
     group = max(rows(recorded, GENERATIONS), key=lambda row: row["member_count"])["group_id"]
     about = {"cluster": CLUSTER, "started_at": 1}
@@ -71,13 +71,13 @@ def told(recorded) -> tuple[Path, str]:
     Memory(snapshots={}, disturbances=SCHEMA.empty_table()).save(memory_path(recorded))
     analysed_path(recorded).parent.mkdir(parents=True)
     for tables in (GROUP_TABLES, (ADVICE,)):
-        told = json.dumps({"marks": [["kafka", 1, group, "deploy", "v2"]]})
-        analysed_path(recorded, tables).write_text(told)
+        described = json.dumps({"marks": [["kafka", 1, group, "deploy", "v2"]]})
+        analysed_path(recorded, tables).write_text(described)
     return recorded, group
 
 
-def test_a_group_is_in_no_file_any_more_and_the_rows_of_others_stay(spark, told) -> None:
-    warehouse, group = told
+def test_a_group_is_in_no_file_any_more_and_the_rows_of_others_stay(spark, described) -> None:
+    warehouse, group = described
     standing = silver(warehouse)
     assert [name for name, text in contents(warehouse) if group in text]
     receipt = erase(spark, warehouse, Name.of(CLUSTER, group=group, host=None), vacuum_days=0.0)
@@ -126,6 +126,6 @@ def test_nothing_to_erase_leaves_every_version_as_it_is(spark, recorded) -> None
 
 
 def test_erasing_nothing_or_from_nowhere_is_one_sentence_and_exit_code_2(warehouse, capsys) -> None:
-    for given, said in ((["--group", ""], "Nothing to erase"), (["--host", "/10.1.2.3"], "has no tables")):
+    for given, printed in ((["--group", ""], "Nothing to erase"), (["--host", "/10.1.2.3"], "has no tables")):
         assert 2 == main(["erase", "--cluster", CLUSTER, *given, "--warehouse", str(warehouse)])
-        assert said in capsys.readouterr().err
+        assert printed in capsys.readouterr().err

@@ -50,11 +50,11 @@ OLD_DAYS = 100
 
 
 def maintained(spark, warehouse, *, now_ms=None, **settings) -> list[str]:
-    said: list[str] = []
-    told = Settings(warehouse=warehouse, **settings)
+    printed: list[str] = []
+    described = Settings(warehouse=warehouse, **settings)
     with WorkerProcess(merged_file) as worker:
-        Maintenance(spark=spark, settings=told, say=said.append, worker=worker).round(now_ms)
-    return said
+        Maintenance(spark=spark, settings=described, say=printed.append, worker=worker).round(now_ms)
+    return printed
 
 
 def files(warehouse, table) -> list[str]:
@@ -84,13 +84,13 @@ def test_maintenance_leaves_fewer_rows_and_files_the_same_silver_and_nothing_new
 ) -> None:
     before, records, standing = len(rows(recorded, OFFSET_COMMITS)), commits(recorded), silver(recorded)
     assert before == read_on(spark, recorded, tmp_path / "stream")
-    said = {line.split(":")[0]: line for line in maintained(spark, recorded, vacuum_days=0.0, **NEVER)}
+    printed = {line.split(":")[0]: line for line in maintained(spark, recorded, vacuum_days=0.0, **NEVER)}
     after = len(rows(recorded, OFFSET_COMMITS))
     assert after < before
     assert records == commits(recorded)
-    assert f"{before} rows merged into {after}" in said["offset_commits"]
-    assert "6 files made into 1" in said["coordinator_records"]
-    assert "old files" in said["offset_commits"]
+    assert f"{before} rows merged into {after}" in printed["offset_commits"]
+    assert "6 files made into 1" in printed["coordinator_records"]
+    assert "old files" in printed["offset_commits"]
     for table in (OFFSET_COMMITS, COORDINATOR_RECORDS, COVERAGE):
         (file,) = files(recorded, table)
         assert [file.rsplit("/", 1)[-1]] == [path.name for path in (recorded / table.name).glob("*.parquet")]
@@ -112,10 +112,10 @@ def test_what_is_appended_while_a_warehouse_is_maintained_is_neither_lost_nor_re
 
     ingesting = threading.Thread(target=ingest)
     ingesting.start()
-    said = maintained(spark, warehouse, **NEVER)
+    printed = maintained(spark, warehouse, **NEVER)
     ingesting.join()
-    said += maintained(spark, warehouse, **NEVER)
-    assert not [line for line in said if "is left for the next run" in line]
+    printed += maintained(spark, warehouse, **NEVER)
+    assert not [line for line in printed if "is left for the next run" in line]
     assert sum(row["commits"] for part in parts for row in part[OFFSET_COMMITS.name]) == commits(warehouse)
     assert texts(rebuilt(parts)) == silver_again(warehouse)
     seen += read_on(spark, warehouse, tmp_path / "stream")
@@ -199,8 +199,8 @@ def test_rows_that_somebody_else_put_into_other_files_meanwhile_are_merged_the_n
 
     with monkeypatch.context() as patched:
         patched.setattr("jobs.retention.merge_runs.WorkerProcess", Slow)
-        (said,) = (line for line in maintained(spark, recorded, **NEVER) if "merging runs" in line)
-    assert "is left for the next run" in said
+        (printed,) = (line for line in maintained(spark, recorded, **NEVER) if "merging runs" in line)
+    assert "is left for the next run" in printed
     assert before == commits(recorded)
     assert any("rows merged into" in line for line in maintained(spark, recorded, **NEVER))
     assert before == commits(recorded)
@@ -265,8 +265,8 @@ def test_build_and_rebuild_keep_silver_after_commits_and_lines_are_kept_no_longe
     small_table.append(
         warehouse, JOB_RUNS, [whole({"job": "j", "run_id": "r", "told_at": at}, JOB_RUNS) for at in (1, newest)]
     )
-    said = maintained(spark, warehouse, now_ms=newest + DAY_MS, keep_commits_days=90, keep_bronze_days=90)
-    assert 3 == len([line for line in said if "older than 90 days deleted" in line]), said
+    printed = maintained(spark, warehouse, now_ms=newest + DAY_MS, keep_commits_days=90, keep_bronze_days=90)
+    assert 3 == len([line for line in printed if "older than 90 days deleted" in line]), printed
     assert 1 == len(rows(warehouse, JOB_RUNS))
     for table in INPUTS:
         kept = [*parts, *(old if table is COORDINATOR_RECORDS else [])]
@@ -278,8 +278,8 @@ def test_build_and_rebuild_keep_silver_after_commits_and_lines_are_kept_no_longe
     rebuild_affected(spark, settings, affected_groups(new))
     border = min(row["record_at"] for row in parts[0][COORDINATOR_RECORDS.name])
     made = rebuilt([*old, *parts, late])
-    told = {table.name: stored(made[table.name], table).to_pylist() for table in SILVER}
-    expected = on_one_side(told, border)
+    described = {table.name: stored(made[table.name], table).to_pylist() for table in SILVER}
+    expected = on_one_side(described, border)
     assert all(expected[table.name] for table in (GENERATIONS, GENERATION_MEMBERS, STALLS, REBALANCES, GROUP_EVENTS))
     for again in (False, True):
         if again:
@@ -290,8 +290,8 @@ def test_build_and_rebuild_keep_silver_after_commits_and_lines_are_kept_no_longe
 def test_rows_of_operations_are_kept_as_long_as_their_setting_says(spark, warehouse) -> None:
     result = whole({"table_name": "t", "rule": "r"}, QUALITY_RESULTS)
     small_table.append(warehouse, QUALITY_RESULTS, [result | {"checked_at": at * DAY_MS} for at in (1, 50, 100)])
-    (said, _) = maintained(spark, warehouse, now_ms=101 * DAY_MS, keep_operations_days=60)
-    assert "1 row older than 60 days deleted" in said
+    (printed, _) = maintained(spark, warehouse, now_ms=101 * DAY_MS, keep_operations_days=60)
+    assert "1 row older than 60 days deleted" in printed
     assert [50, 100] == sorted(r["checked_at"].timestamp() * 1000 // DAY_MS for r in rows(warehouse, QUALITY_RESULTS))
 
 

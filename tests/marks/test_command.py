@@ -60,12 +60,12 @@ def test_a_mark_is_there_with_its_batch_once_and_after_a_rebuild(spark, warehous
 
 def test_a_capture_may_hold_marks_and_any_batching_gives_the_same(spark, warehouse) -> None:
     create_tables(spark, warehouse, (*BRONZE, *SILVER, *REASSIGNMENT_TABLES, MARKS))
-    said = [
+    printed = [
         {"observed_at_ms": 1795262600000, "source": "mark", "kind": "mark", "text": "v2", "at": TIMES[0], **more}
         for more in ({"group_id": "a"}, {"group_id": "b"}, {"at": "soon"}, {"at": TIMES[1], "mark_kind": "incident"})
     ]
     settings = Settings(warehouse=warehouse)
-    for number, body in enumerate(said, 1):
+    for number, body in enumerate(printed, 1):
         replay(spark, settings, "kafka", {}, CaptureRecords(observations=[(number, body)]))
     found = rows(warehouse)
     assert [("other", "v2", None), ("incident", "v2", None)] == [tuple(row.values())[2:5] for row in found]

@@ -130,13 +130,13 @@ def test_deep_json_is_quarantined() -> None:
 
 
 def test_what_was_announced_twice_is_one_row_in_whatever_order() -> None:
-    said = [
+    printed = [
         SAID,
         SAID | {"source": "retry"},
         SAID | {"group_id": "a", "text": "v2"},
         SAID | {"group_id": "b", "text": "v2", "marked_by": "a"},
     ]
-    rows = [row for body in said for row in of(**body)["admin_observations"]]
+    rows = [row for body in printed for row in of(**body)["admin_observations"]]
     expected = mark_rows(rows)
     found = [(r["text"], r["group_id"], r["group_ids"], r["marked_by"]) for r in expected]
     assert [("v2", None, ["a", "b"], "a"), ("v2.31", None, [], "ci")] == found

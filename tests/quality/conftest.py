@@ -21,10 +21,10 @@ def sound(warehouse: Path) -> Path:
 
 
 @pytest.fixture
-def said() -> list[str]:
+def printed() -> list[str]:
     return []
 
 
 @pytest.fixture
-def quality(sound: Path, said: list[str]) -> Quality:
-    return Quality(warehouse=sound, say=said.append, settle_seconds=0)
+def quality(sound: Path, printed: list[str]) -> Quality:
+    return Quality(warehouse=sound, say=printed.append, settle_seconds=0)

@@ -116,10 +116,10 @@ def test_a_run_goes_on_to_say_that_it_runs(there) -> None:
 
 def test_a_place_that_takes_no_runs_is_said_once_and_stops_nothing(there) -> None:
     (there / JOB_RUNS.name).write_text("in the way")
-    said = []
-    with Runs(warehouse=there, job="build", say=said.append) as runs:
+    printed = []
+    with Runs(warehouse=there, job="build", say=printed.append) as runs:
         runs.start("part")
-    (line,) = said
+    (line,) = printed
     assert line.startswith("The runs of build are not recorded in job_runs: ")
 
 

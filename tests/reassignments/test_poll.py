@@ -100,30 +100,35 @@ def test_every_observation_is_one_row_and_what_was_not_polled_is_a_gap(grouped, 
     cluster = Cluster(name="kafka", bootstrap_servers=grouped["bootstrap.servers"])
     settings = Settings(warehouse=warehouse, clusters=(cluster,), trigger_seconds=0.1)
     create_tables(spark, warehouse, (*BRONZE, *REASSIGNMENT_TABLES))
-    said: list[str] = []
-    told = []
+    printed: list[str] = []
+    described = []
     for _ in range(2):
         poller = Poller(grouped)
         poll_before = poller.poll
 
         def poll(poll_before=poll_before) -> list:
-            told.extend(seen := poll_before())
+            described.extend(seen := poll_before())
             return seen
 
         poller.poll = poll
         following = Following(
-            spark=spark, settings=settings, cluster=cluster, poller=poller, building=threading.Lock(), say=said.append
+            spark=spark,
+            settings=settings,
+            cluster=cluster,
+            poller=poller,
+            building=threading.Lock(),
+            say=printed.append,
         )
         following.once()
     rows = spark.read.format("delta").load(table_path(warehouse, ADMIN_OBSERVATIONS)).toArrow().to_pylist()
-    assert sorted(observation_row("kafka", each)["body"] for each in told) == sorted(row["body"] for row in rows)
+    assert sorted(observation_row("kafka", each)["body"] for each in described) == sorted(row["body"] for row in rows)
     key = ("observed_at", "source", "kind", "subject")
     assert len(rows) == len({tuple(row[name] for name in key) for row in rows})
     assert all(json.loads(row["body"])["kind"] == row["kind"] for row in rows)
     spans = spark.read.format("delta").load(table_path(warehouse, COVERAGE)).sort("from_offset").toArrow().to_pylist()
     assert [(False, None), (True, "nobody polled"), (False, None)] == [(s["is_gap"], s["gap_reason"]) for s in spans]
     assert all(a["to_offset"] == b["from_offset"] for a, b in itertools.pairwise(spans))
-    assert [] == said
+    assert [] == printed
 
 
 def test_a_missing_permission_is_named_once_and_the_rest_goes_on(tmp_path) -> None:
@@ -169,7 +174,7 @@ def test_a_missing_permission_is_named_once_and_the_rest_goes_on(tmp_path) -> No
 
 
 def test_a_cluster_that_does_not_answer_is_one_sentence(monkeypatch) -> None:
-    monkeypatch.setattr("jobs.kafka.kafka_client.ANSWER_WITHIN_S", 0.3)
+    monkeypatch.setattr("jobs.kafka.kafka_client.RESPONSE_WITHIN_S", 0.3)
     with pytest.raises(UserError, match=r"No Kafka broker answers at 127\.0\.0\.1:1 "):
         Poller({"bootstrap.servers": "127.0.0.1:1"})
 
@@ -211,8 +216,8 @@ def test_a_topic_that_a_leader_invented_is_told_as_one_without_partitions(groupe
     poller._assigned = {"nobody-made-this", "no/valid name", "read"}
     poller._seen = []
     poller._missing_topics()
-    told = {each["topic"]: each["partitions"] for each in poller._seen if each["kind"] == "topic"}
-    assert {"nobody-made-this": [], "no/valid name": []} == told
+    described = {each["topic"]: each["partitions"] for each in poller._seen if each["kind"] == "topic"}
+    assert {"nobody-made-this": [], "no/valid name": []} == described
     assert "nobody-made-this" not in admin.list_topics(timeout=10).topics
     poller.close()
 

@@ -84,12 +84,12 @@ def test_a_throttled_reassignment_and_a_cancelled_one_are_told_as_they_were(clus
     ]
     batch = CaptureRecords(lines=lines, observations=list(enumerate(seen, 1)))
     observations, events = decoded(bronze_of(batch, "kafka", {}))
-    told = {
+    described = {
         "poll": reassignment_rows("kafka", observations, []),
         "log": reassignment_rows("kafka", [], events),
         "both": reassignment_rows("kafka", observations, events),
     }
-    for name, rows in told.items():
+    for name, rows in described.items():
         found = {row["partition"]: row for row in rows["reassignments"] if row["topic"] == "moved"}
         assert {0: "completed", 1: "cancelled", 2: "completed"} == {p: r["state"] for p, r in found.items()}, name
         assert {0: [3, 2], 1: [2, 3], 2: [2, 1]} == {p: r["target_replicas"] for p, r in found.items()}, name
@@ -97,7 +97,7 @@ def test_a_throttled_reassignment_and_a_cancelled_one_are_told_as_they_were(clus
         off = 1500 if name == "poll" else 100
         assert all(submitted - off < r["started_at"] < answered + off for r in found.values()), name
         assert ("bounded" if name == "poll" else "observed") == found[0]["evidence"]
-    samples = [row for row in told["poll"]["reassignment_samples"] if row["partition"] == 0]
+    samples = [row for row in described["poll"]["reassignment_samples"] if row["partition"] == 0]
     shares = [row["progress"] for row in samples]
     assert sorted(shares) == shares
     assert 0 <= shares[0] < 0.9

@@ -38,18 +38,18 @@ def test_every_reassignment_is_found_with_its_target_and_outcome_and_no_other(so
         truth = {each["partition"]: each for each in json.load(file)["reassignments"]}
     found = {row["partition"]: row for row in rows(*sources)["reassignments"]}
     assert 5 == len(rows(*sources)["reassignments"]) == len(truth)
-    for partition, told in truth.items():
+    for partition, described in truth.items():
         row = found[partition]
-        assert (told["target_replicas"], told["outcome"]) == (row["target_replicas"], row["state"])
-        assert start_ms >= abs(row["started_at"] - told["submitted_ms"])
-        assert end_ms >= abs(row["completed_at"] - told["settled_ms"])
+        assert (described["target_replicas"], described["outcome"]) == (row["target_replicas"], row["state"])
+        assert start_ms >= abs(row["started_at"] - described["submitted_ms"])
+        assert end_ms >= abs(row["completed_at"] - described["settled_ms"])
 
 
 def test_a_recording_without_reassignments_has_none() -> None:
     capture = Capture(CAPTURES / "rolling_restart")
     (batch,) = split(capture, ("log", "admin"), 1, None)
-    told = reassignment_rows("kafka", *decoded(bronze_of(batch, "kafka", capture.meta)))
-    assert {"reassignments": [], "reassignment_samples": []} == told
+    described = reassignment_rows("kafka", *decoded(bronze_of(batch, "kafka", capture.meta)))
+    assert {"reassignments": [], "reassignment_samples": []} == described
 
 
 def test_batches_in_any_order_give_the_tables_of_the_whole(spark, warehouse) -> None:

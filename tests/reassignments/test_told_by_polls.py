@@ -7,13 +7,13 @@ from random import Random
 import pytest
 
 from pipelines.reassignments.rows import reassignment_rows
-from tests.reassignments.told import Polls
+from tests.reassignments.described import Polls
 
 ON = ([2, 3, 5, 0, 1], [3, 5], [0, 1])
 BEFORE, AFTER = [1, 0, 2], [2, 3, 5]
 
 
-def told(polls: Polls, *keys: str) -> list:
+def described(polls: Polls, *keys: str) -> list:
     rows = reassignment_rows("kafka", polls.seen, [])["reassignments"]
     return [tuple(row[key] for key in keys) for row in rows] if keys else rows
 
@@ -23,11 +23,11 @@ def begun() -> Polls:
 
 
 def test_a_quiet_partition_has_no_row() -> None:
-    assert [] == told(Polls().ongoing(1).topic(1.1, BEFORE).ongoing(2).topic(2.1, BEFORE, isr=[1]).ongoing(3))
+    assert [] == described(Polls().ongoing(1).topic(1.1, BEFORE).ongoing(2).topic(2.1, BEFORE, isr=[1]).ongoing(3))
 
 
 def test_the_start_lies_between_the_last_poll_without_and_the_first_with_it() -> None:
-    (row,) = told(begun())
+    (row,) = described(begun())
     assert (2000, 1100) == (row["started_at"], row["started_at_earliest"])
     assert (BEFORE, AFTER, [3, 5], [0, 1]) == tuple(
         row[k] for k in ("original_replicas", "target_replicas", "adding", "removing")
@@ -38,37 +38,37 @@ def test_the_start_lies_between_the_last_poll_without_and_the_first_with_it() ->
 
 
 def test_one_that_ran_when_watching_began_has_no_earliest_start() -> None:
-    assert [(2000, None)] == told(Polls().ongoing(2, ON).ongoing(3, ON), "started_at", "started_at_earliest")
+    assert [(2000, None)] == described(Polls().ongoing(2, ON).ongoing(3, ON), "started_at", "started_at_earliest")
 
 
 def test_replicas_afterwards_tell_completion_from_cancellation() -> None:
     keys = ("state", "phase", "completed_at", "completed_at_earliest")
-    assert [("completed", "completed", 3000, 2000)] == told(begun().ongoing(3).topic(3.1, AFTER), *keys)
-    assert [("cancelled", "replicas_added", 3000, 2000)] == told(begun().ongoing(3).topic(3.1, [2, 0, 1]), *keys)
+    assert [("completed", "completed", 3000, 2000)] == described(begun().ongoing(3).topic(3.1, AFTER), *keys)
+    assert [("cancelled", "replicas_added", 3000, 2000)] == described(begun().ongoing(3).topic(3.1, [2, 0, 1]), *keys)
 
 
 def test_a_broker_that_learns_of_the_end_later_than_the_controller_tells_of_no_further_reassignment() -> None:
     keys = ("state", "original_replicas", "target_replicas", "completed_at")
     late = begun().ongoing(3).topic(3.1, ON[0])
-    assert [("completed", BEFORE, AFTER, 3000)] == told(late.ongoing(4).topic(4.1, AFTER), *keys)
+    assert [("completed", BEFORE, AFTER, 3000)] == described(late.ongoing(4).topic(4.1, AFTER), *keys)
     late = begun().ongoing(3).topic(3.1, ON[0])
-    assert [("cancelled", BEFORE, AFTER, 3000)] == told(late.ongoing(4).topic(4.1, BEFORE), *keys)
+    assert [("cancelled", BEFORE, AFTER, 3000)] == described(late.ongoing(4).topic(4.1, BEFORE), *keys)
     grown = Polls().ongoing(1).topic(1.1, [5, 0]).ongoing(2, ([5, 0, 1], [1], [])).ongoing(3).topic(3.1, [5, 0, 1])
-    assert [("cancelled", [5, 0], [5, 0, 1], 3000)] == told(grown.ongoing(4).topic(4.1, [5, 0]), *keys)
+    assert [("cancelled", [5, 0], [5, 0, 1], 3000)] == described(grown.ongoing(4).topic(4.1, [5, 0]), *keys)
 
 
 def test_without_replicas_afterwards_nobody_says_how_it_ended() -> None:
-    assert [(None, 3000)] == told(begun().ongoing(3).ongoing(4), "state", "completed_at")
+    assert [(None, 3000)] == described(begun().ongoing(3).ongoing(4), "state", "completed_at")
 
 
 def test_more_replicas_alone_are_a_reassignment_too() -> None:
     grown = Polls().ongoing(1).topic(1.1, [5, 0]).ongoing(2, ([5, 0, 1], [1], [])).ongoing(3).topic(3.1, [5, 0, 1])
-    assert [([5, 0], [5, 0, 1], "completed")] == told(grown, "original_replicas", "target_replicas", "state")
+    assert [([5, 0], [5, 0, 1], "completed")] == described(grown, "original_replicas", "target_replicas", "state")
 
 
 def test_another_order_is_complete_at_once() -> None:
     polls = Polls().ongoing(1).topic(1.1, [2, 3, 4]).ongoing(2).topic(2.1, [4, 3, 2], leader=2).ongoing(3)
-    (row,) = told(polls)
+    (row,) = described(polls)
     assert ([2, 3, 4], [4, 3, 2], [], []) == tuple(
         row[k] for k in ("original_replicas", "target_replicas", "adding", "removing")
     )
@@ -79,7 +79,7 @@ def test_another_order_is_complete_at_once() -> None:
 
 def test_one_quicker_than_the_polls_is_seen_by_what_it_left() -> None:
     polls = Polls().ongoing(1).topic(1.1, [1, 2]).ongoing(2).topic(2.1, [3, 2]).ongoing(3)
-    assert [([1, 2], [3, 2], "completed", [3], [1], None)] == told(
+    assert [([1, 2], [3, 2], "completed", [3], [1], None)] == described(
         polls, "original_replicas", "target_replicas", "state", "adding", "removing", "bytes_total"
     )
 
@@ -90,29 +90,29 @@ def test_one_that_replaces_another_ends_it_and_keeps_where_it_began() -> None:
     assert [
         (2000, BEFORE, AFTER, [3, 5], "cancelled", 3000),
         (3000, BEFORE, [2, 3, 4], [3, 4], "completed", 4000),
-    ] == told(polls, *keys)
+    ] == described(polls, *keys)
 
 
 def test_one_after_another_between_two_polls_are_two() -> None:
     polls = begun().ongoing(3, ([1, 0, 2, 3, 5], [0, 1], [3, 5])).ongoing(4).topic(4.1, BEFORE)
     keys = ("original_replicas", "target_replicas", "state")
-    assert [(BEFORE, AFTER, "completed"), (AFTER, BEFORE, "completed")] == told(polls, *keys)
+    assert [(BEFORE, AFTER, "completed"), (AFTER, BEFORE, "completed")] == described(polls, *keys)
 
 
 def test_the_same_reassignment_again_is_another_row() -> None:
     once = begun().ongoing(3).topic(3.1, [2, 0, 1])
-    assert [(2000, "cancelled"), (5000, "running")] == told(once.ongoing(4).ongoing(5, ON), "started_at", "state")
+    assert [(2000, "cancelled"), (5000, "running")] == described(once.ongoing(4).ongoing(5, ON), "started_at", "state")
 
 
 def test_a_topic_made_anew_takes_nothing_over() -> None:
     polls = Polls().ongoing(1).topic(1.1, [1, 2], topic_id="a").ongoing(2).topic(2.1, [3, 4], topic_id="b").ongoing(3)
-    assert [] == told(polls)
+    assert [] == described(polls)
 
 
 def test_the_step_is_read_from_leader_and_isr() -> None:
-    assert [("caught_up",)] == told(begun().topic(2.5, ON[0], [0, 1, 2, 3, 5], 1).ongoing(3, ON), "phase")
-    assert [("leader_moved",)] == told(begun().topic(2.5, ON[0], [0, 1, 2, 3, 5], 2).ongoing(3, ON), "phase")
-    assert [("isr_shrunk",)] == told(begun().topic(2.5, ON[0], [2, 3, 5], 2).ongoing(3, ON), "phase")
+    assert [("caught_up",)] == described(begun().topic(2.5, ON[0], [0, 1, 2, 3, 5], 1).ongoing(3, ON), "phase")
+    assert [("leader_moved",)] == described(begun().topic(2.5, ON[0], [0, 1, 2, 3, 5], 2).ongoing(3, ON), "phase")
+    assert [("isr_shrunk",)] == described(begun().topic(2.5, ON[0], [2, 3, 5], 2).ongoing(3, ON), "phase")
 
 
 def test_bytes_are_those_of_the_added_replicas_against_the_leaders() -> None:
@@ -123,12 +123,12 @@ def test_bytes_are_those_of_the_added_replicas_against_the_leaders() -> None:
         tuple(s[k] for k in ("bytes_done", "bytes_total", "progress", "bytes_per_second"))
         for s in rows["reassignment_samples"]
     ]
-    assert [(80, 0.4, 40.0, 6200)] == told(polls, "bytes_done", "progress", "bytes_per_second", "eta_at")
+    assert [(80, 0.4, 40.0, 6200)] == described(polls, "bytes_done", "progress", "bytes_per_second", "eta_at")
 
 
 def test_a_broker_that_does_not_answer_leaves_bytes_unknown() -> None:
     polls = begun().topic(2.05, ON[0], BEFORE, 1).sizes(2.2, [0, 1, 2, 3], b1=100, b3=40)
-    assert [(None, 200, None)] == told(polls, "bytes_done", "bytes_total", "progress")
+    assert [(None, 200, None)] == described(polls, "bytes_done", "bytes_total", "progress")
 
 
 def test_without_sizes_there_are_samples_without_bytes() -> None:
@@ -137,7 +137,7 @@ def test_without_sizes_there_are_samples_without_bytes() -> None:
     assert [(2000, None), (3000, None), (4000, None)] == [
         (s["observed_at"], s["bytes_done"]) for s in rows["reassignment_samples"]
     ]
-    assert [("running", None, None)] == told(polls, "state", "bytes_done", "eta_at")
+    assert [("running", None, None)] == described(polls, "state", "bytes_done", "eta_at")
 
 
 def crawling(seconds: int, moved: int) -> Polls:
@@ -149,9 +149,9 @@ def crawling(seconds: int, moved: int) -> Polls:
 
 def test_a_minute_without_a_byte_is_a_stall() -> None:
     keys = ("state", "stalled_since_at", "eta_at")
-    assert [("stalled", 21200, None)] == told(crawling(90, 5), *keys)
-    assert [("stalled", 2200, None)] == told(crawling(70, 0), *keys)
-    assert [("running", None)] == told(crawling(60, 0), *keys[:2])
+    assert [("stalled", 21200, None)] == described(crawling(90, 5), *keys)
+    assert [("stalled", 2200, None)] == described(crawling(70, 0), *keys)
+    assert [("running", None)] == described(crawling(60, 0), *keys[:2])
 
 
 def test_a_refused_list_widens_the_bounds_and_says_nothing() -> None:
@@ -159,15 +159,17 @@ def test_a_refused_list_widens_the_bounds_and_says_nothing() -> None:
         Polls().ongoing(1).topic(1.1, BEFORE).failed(2).failed(3).ongoing(4, ON).failed(5).ongoing(6).topic(6.1, AFTER)
     )
     keys = ("started_at_earliest", "started_at", "completed_at_earliest", "completed_at")
-    assert [(1100, 4000, 4000, 6000)] == told(polls, *keys)
+    assert [(1100, 4000, 4000, 6000)] == described(polls, *keys)
 
 
 def test_without_any_list_new_replicas_out_of_sync_are_a_hint() -> None:
     polls = Polls().topic(1, [1, 2]).topic(2, [1, 2, 3], [1, 2])
-    assert [("running", None, "inferred")] == told(polls, "state", "target_replicas", "evidence")
-    assert [("completed", [3, 2], "inferred")] == told(polls.topic(3, [3, 2]), "state", "target_replicas", "evidence")
+    assert [("running", None, "inferred")] == described(polls, "state", "target_replicas", "evidence")
+    assert [("completed", [3, 2], "inferred")] == described(
+        polls.topic(3, [3, 2]), "state", "target_replicas", "evidence"
+    )
     shrunk = Polls().topic(1, [1, 2]).topic(2, [1, 2], [1])
-    assert [] == told(shrunk), "under-replicated is not reassigned"
+    assert [] == described(shrunk), "under-replicated is not reassigned"
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -153,8 +153,8 @@ def test_the_documented_rights_are_enough_nothing_else_is_asked_and_the_password
     assert "billing" in str(DeltaTable(tmp_path / "warehouse" / "admin_observations").to_pyarrow_table().to_pylist())
     assert [line for line in made.denied() if "Operation = WRITE" not in line] == [], "doctor asks who may send marks"
 
-    told = "".join(each.stdout + each.stderr for each in (ended, polled, asked))
-    assert PASSWORD not in told
+    described = "".join(each.stdout + each.stderr for each in (ended, polled, asked))
+    assert PASSWORD not in described
     assert [] == told_in(tmp_path, PASSWORD.encode())
     assert [] == told_in(made.broker.directory, PASSWORD.encode())
 

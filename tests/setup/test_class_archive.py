@@ -28,8 +28,8 @@ def test_one_that_is_none_is_left_alone_without_a_word(monkeypatch, tmp_path) ->
     monkeypatch.setattr(sys, "prefix", str(tmp_path))
     archive().parent.mkdir()
     archive().write_bytes(b"half of it")
-    told = [each.strip('"') for each in options()]
-    done = subprocess.run([java(), *told, "-version"], capture_output=True, text=True, check=True)
+    described = [each.strip('"') for each in options()]
+    done = subprocess.run([java(), *described, "-version"], capture_output=True, text=True, check=True)
     assert "" == done.stdout
     assert "OpenJDK" in done.stderr
     assert "cds" not in done.stderr.lower()

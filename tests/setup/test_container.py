@@ -27,10 +27,10 @@ def test_what_is_copied_is_enough_to_start(tmp_path: Path) -> None:
         (shutil.copytree if (ROOT / name).is_dir() else shutil.copy)(ROOT / name, target)
     (tmp_path / ".venv").symlink_to(ROOT / ".venv")
     asked = [tmp_path / ".venv" / "bin" / "python", "-P", "-m", "jobs.cli", "--help"]
-    told = subprocess.run(
+    described = subprocess.run(
         asked, cwd=tmp_path, env={"PYTHONPATH": str(tmp_path)}, capture_output=True, text=True, check=True
     )
-    assert "maintain" in told.stdout or "quality" in told.stdout
+    assert "maintain" in described.stdout or "quality" in described.stdout
 
 
 def commands() -> list[str]:
@@ -65,13 +65,13 @@ def test_its_base_is_pinned_by_digest_and_names_no_registry() -> None:
         (f"registry.example/debian:bookworm-slim@sha256:{digest}", False),
         ("", False),
     ):
-        said = subprocess.run(
+        printed = subprocess.run(
             ["sh", "-c", checked],
             check=False,
             env={"BASE": base, "PATH": "/usr/bin:/bin"},
             capture_output=True,
             text=True,
         )
-        assert is_pinned == (said.returncode == 0)
+        assert is_pinned == (printed.returncode == 0)
         assert is_pinned == bool(re.fullmatch(pattern, base))
-        assert is_pinned or 1 == said.stderr.count("\n")
+        assert is_pinned or 1 == printed.stderr.count("\n")

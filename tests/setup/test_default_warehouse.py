@@ -35,8 +35,8 @@ def test_a_command_that_names_no_warehouse_leaves_the_default_one_alone(used, tm
 
 def test_neither_does_a_process_that_a_test_starts(used, tmp_path) -> None:
     command = [sys.executable, "-P", "-m", "jobs.cli", "replay", str(tmp_path / "missing")]
-    said = subprocess.run(command, check=False, capture_output=True, text=True)
-    assert 2 == said.returncode
+    printed = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert 2 == printed.returncode
     assert [] == list(used.iterdir())
 
 

@@ -63,5 +63,5 @@ def test_a_folder_that_cannot_be_written_is_named(root, monkeypatch, capsys):
 
 
 def test_what_pip_was_told_reaches_uv_unless_uv_was_told_itself():
-    told = {"PIP_INDEX_URL": "one", "PIP_FIND_LINKS": "a b", "PIP_CERT": "pip.pem", "SSL_CERT_FILE": "own.pem"}
-    assert {**told, "UV_DEFAULT_INDEX": "one", "UV_FIND_LINKS": "a,b"} == environment.uv_environment(told)
+    described = {"PIP_INDEX_URL": "one", "PIP_FIND_LINKS": "a b", "PIP_CERT": "pip.pem", "SSL_CERT_FILE": "own.pem"}
+    assert {**described, "UV_DEFAULT_INDEX": "one", "UV_FIND_LINKS": "a,b"} == environment.uv_environment(described)

@@ -30,8 +30,8 @@ def exported(uv: str, *options: str) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
-def bounds(stated: list[str]) -> dict[str, SpecifierSet]:
-    return {each.name: each.specifier for each in map(Requirement, stated)}
+def bounds(declared: list[str]) -> dict[str, SpecifierSet]:
+    return {each.name: each.specifier for each in map(Requirement, declared)}
 
 
 def locked_bounds(entries: list[dict[str, str]]) -> dict[str, SpecifierSet]:
@@ -39,12 +39,12 @@ def locked_bounds(entries: list[dict[str, str]]) -> dict[str, SpecifierSet]:
 
 
 def test_the_lock_was_made_from_what_the_project_states():
-    stated = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     (project,) = [package for package in LOCKED["package"] if package["name"] == "regroup"]
-    wanted = stated["project"]
+    wanted = declared["project"]
     extras = [each for extra in wanted["optional-dependencies"].values() for each in extra]
     assert bounds([*wanted["dependencies"], *extras]) == locked_bounds(project["metadata"]["requires-dist"])
-    groups = {name: bounds(group) for name, group in stated["dependency-groups"].items()}
+    groups = {name: bounds(group) for name, group in declared["dependency-groups"].items()}
     assert groups == {name: locked_bounds(group) for name, group in project["metadata"]["requires-dev"].items()}
     assert SpecifierSet(wanted["requires-python"]) == SpecifierSet(LOCKED["requires-python"])
     assert "P7D" == LOCKED["options"]["exclude-newer-span"], "no file younger than a week"

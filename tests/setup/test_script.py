@@ -88,11 +88,11 @@ def test_the_checks_run_before_pytest_which_gets_the_arguments(clone):
     for check in CHECKS:
         install(clone / ".venv" / "bin" / check, f'#!/bin/sh\necho {check} "$@"\n')
     done = start(clone, "test", "-k", "two words")
-    said = (
+    printed = (
         "ruff check .\nruff format --check .\nmypy\nlint-imports\n"
         "-P -m jobs.spark.class_archive\n-P -m pytest -k two words\n"
     )
-    assert (0, said) == (done.returncode, done.stdout)
+    assert (0, printed) == (done.returncode, done.stdout)
 
 
 @pytest.mark.parametrize("failing", CHECKS)

@@ -74,8 +74,8 @@ def test_every_scheduled_job_runs_from_the_wheel_alone_and_says_nothing_odd(site
         ended = run(site, folder, *parameters(name, config, warehouse))
         assert ended.returncode == 0, (name, ended.stderr)
         assert not [word for word in ("Traceback", "Exception", "leaked") if word in ended.stderr], (name, ended.stderr)
-    told = DeltaTable(warehouse / "generations").to_pyarrow_table(columns=["group_id", "member_count"]).to_pylist()
-    assert {"group_id": "billing", "member_count": 1} in told
+    described = DeltaTable(warehouse / "generations").to_pyarrow_table(columns=["group_id", "member_count"]).to_pylist()
+    assert {"group_id": "billing", "member_count": 1} in described
     assert [] == list(folder.iterdir()), "a job leaves its things in the warehouse, not where it was started"
 
 
@@ -88,8 +88,10 @@ def test_the_pages_of_the_wheel_have_their_files_and_runbooks(site, tmp_path) ->
     )
     environment = os.environ | {"PYTHONPATH": str(site)}
     command = [sys.executable, "-P", "-c", asked]
-    told = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True).stdout
-    assert told.split() == [str(site / "dashboards" / "__init__.py"), "200", "200", "200", "200"]
+    described = subprocess.run(
+        command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True
+    ).stdout
+    assert described.split() == [str(site / "dashboards" / "__init__.py"), "200", "200", "200", "200"]
 
 
 def test_every_package_of_the_wheel_says_that_it_is_typed(site) -> None:

@@ -29,9 +29,9 @@ def earlier(record: SourceRecord) -> SourceRecord:
     """With every time in it that is by the coordinator's clock."""
     value = record.value
     for at in range(len(value or b"") - 7):
-        told = int.from_bytes(value[at : at + 8])
-        if abs(told - record.timestamp_ms) < BEHIND_MS / 2:
-            value = value[:at] + (told - BEHIND_MS).to_bytes(8) + value[at + 8 :]
+        described = int.from_bytes(value[at : at + 8])
+        if abs(described - record.timestamp_ms) < BEHIND_MS / 2:
+            value = value[:at] + (described - BEHIND_MS).to_bytes(8) + value[at + 8 :]
     return record._replace(timestamp_ms=record.timestamp_ms - BEHIND_MS, value=value)
 
 

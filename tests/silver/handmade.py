@@ -109,8 +109,8 @@ def worker_line(at: int, name: str, message: str, *, source: str | None = None, 
 
 
 def synced_line(at: int, name: str, number: int, **where: str) -> Line:
-    said = f"Generation{{generationId={number}, memberId='{member_id(name)}', protocol='sessioned'}}"
-    return worker_line(at, name, f"Successfully synced group in generation {said}", **where)
+    printed = f"Generation{{generationId={number}, memberId='{member_id(name)}', protocol='sessioned'}}"
+    return worker_line(at, name, f"Successfully synced group in generation {printed}", **where)
 
 
 def _line(at: int, message: str, logger: str, source: str) -> Line:

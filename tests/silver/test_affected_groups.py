@@ -31,7 +31,7 @@ def by_spark(spark, new: dict[object, NewRows]) -> pa.Table:
     return by_group_frame(reduce(DataFrame.union, frames)).toArrow().cast(AFFECTED)
 
 
-def told(found: pa.Table) -> dict[tuple[str, str | None], dict[str, object]]:
+def described(found: pa.Table) -> dict[tuple[str, str | None], dict[str, object]]:
     rows = {(row.pop("cluster"), row.pop("group_id")): row for row in found.to_pylist()}
     for row in rows.values():
         for name in ("committed", "topic_ids", "topics"):
@@ -44,9 +44,9 @@ def test_of_a_recording(spark) -> None:
     (batch,) = split(capture, ("offsets", "log", "admin"), 1, None)
     bronze = bronze_of(batch, "kafka", capture.meta)
     new = {table: NewRows.of(table, bronze[table.name]) for table in FOLLOWED}
-    found = told(affected_groups(new))
+    found = described(affected_groups(new))
     assert len(found) >= 5
-    assert found == told(by_spark(spark, new))
+    assert found == described(by_spark(spark, new))
 
 
 ROWS = {
@@ -82,8 +82,8 @@ ROWS = {
 def test_of_one_row(spark, name) -> None:
     table, row, since = ROWS[name]
     new = {table: NewRows.of(table, [row])}
-    found = told(affected_groups(new))
-    assert found == told(by_spark(spark, new))
+    found = described(affected_groups(new))
+    assert found == described(by_spark(spark, new))
     assert [("c", "g")] == list(found)
     is_commit = table is OFFSET_COMMITS
     expected = {
@@ -106,8 +106,8 @@ def test_topics_that_polls_name_are_of_no_group_and_lines_without_one_of_nobody(
         ADMIN_OBSERVATIONS: NewRows.of(ADMIN_OBSERVATIONS, seen),
         COORDINATOR_EVENTS: NewRows.of(COORDINATOR_EVENTS, [line]),
     }
-    found = told(affected_groups(new))
-    assert found == told(by_spark(spark, new))
+    found = described(affected_groups(new))
+    assert found == described(by_spark(spark, new))
     assert {("c", None): ["'x'", "'y'"]} == {group: row["topic_ids"] for group, row in found.items()}
     assert {("c", None): ["'an old broker'"]} == {group: row["topics"] for group, row in found.items()}
 
@@ -119,4 +119,4 @@ def test_rows_in_files_count_as_those_at_hand(tmp_path: Path) -> None:
     half = NewRows(table=OFFSET_COMMITS, few=whole.few.take([0]), files=files, folder=str(tmp_path))
     both = half.and_(NewRows(table=OFFSET_COMMITS, few=whole.few.take([2])))
     assert len(whole) == len(both)
-    assert told(affected_groups({OFFSET_COMMITS: whole})) == told(affected_groups({OFFSET_COMMITS: both}))
+    assert described(affected_groups({OFFSET_COMMITS: whole})) == described(affected_groups({OFFSET_COMMITS: both}))

@@ -23,7 +23,7 @@ NAMES = ("share_registry", "connect", "streams", "migration", "eager_churn")
 RECORDED = ("127.0.0.1", "localhost")
 
 
-def told(rows: SilverRows) -> str:
+def described(rows: SilverRows) -> str:
     """All there is to read in silver, and in the gold made of it."""
     out, of_group = [repr(rows)], defaultdict(lambda: defaultdict(list))
     for table, found in rows.items():
@@ -40,7 +40,7 @@ def told(rows: SilverRows) -> str:
 @pytest.mark.parametrize("name", NAMES)
 def test_no_recorded_address_is_in_silver_or_gold(name, hosts) -> None:
     assert RECORDED[0] in repr(silver_of(batches(name), name)), "else this would show nothing"
-    found = told(silver_of(batches(name), name, hosts))
+    found = described(silver_of(batches(name), name, hosts))
     assert [host for host in RECORDED if host in found] == []
 
 

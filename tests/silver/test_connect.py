@@ -233,11 +233,11 @@ def test_the_workers_own_lines_tell_when_work_stopped_and_ran_again() -> None:
 
 
 def test_a_worker_that_leaves_stopped_when_it_says_it_began_to() -> None:
-    told = [
+    described = [
         synced_line(10, "b", 1),
         worker_line(15_000, "b", "Stopping connectors and tasks that are still assigned to this worker."),
     ]
-    stall = rows(LEAVES, [LEFT, *told])["stalls"][0]
+    stall = rows(LEAVES, [LEFT, *described])["stalls"][0]
     assert (stall["stopped_at_earliest"], stall["stopped_at_latest"]) == (START + 15_000, START + 19_990)
     assert stall["evidence"] == "observed"
 
@@ -255,12 +255,12 @@ def test_lines_of_a_worker_whose_clock_is_off_are_not_believed() -> None:
 
 def test_workers_of_one_name_through_one_topic_are_not_told_apart() -> None:
     shared = {"source": "lines-0", "client": "connect-1"}
-    told = [
+    described = [
         synced_line(1_510, "a", 3, **shared),
         synced_line(1_511, "b", 3, **shared),
         worker_line(1_520, "a", "Finished starting connectors and tasks", **shared),
     ]
-    assert rows(MOVES, told)["stalls"] == rows(MOVES)["stalls"]
+    assert rows(MOVES, described)["stalls"] == rows(MOVES)["stalls"]
 
 
 def test_workers_lines_alone_do_not_make_a_state_observed() -> None:

@@ -155,9 +155,9 @@ def test_what_stood_still_is_what_nobody_ran(seed) -> None:
     simulated = Simulation(seed)
     simulated.live(40)
     found = silver_rows(history(simulated.records), 10_000)
-    told = {((s["name"], s["index"]), s["generation_id"], s["resumed_generation_id"]) for s in found["stalls"]}
-    assert told == simulated.finished()
-    assert len(found["stalls"]) == len(told)
+    described = {((s["name"], s["index"]), s["generation_id"], s["resumed_generation_id"]) for s in found["stalls"]}
+    assert described == simulated.finished()
+    assert len(found["stalls"]) == len(described)
 
 
 @pytest.mark.parametrize("seed", range(15))

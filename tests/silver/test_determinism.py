@@ -120,7 +120,7 @@ def since(history: History, base: ResumeState) -> History:
 
 def commits_since(commits: CommitHistory, position: Position) -> CommitHistory:
     out = CommitHistory(())
-    out._topics = {i: told for i, told in commits._topics.items() if told[0] >= position}
+    out._topics = {i: described for i, described in commits._topics.items() if described[0] >= position}
     kept = {resource: [p for p in points if p.position >= position] for resource, points in commits._points.items()}
     out._points = {resource: points for resource, points in kept.items() if points}
     return out

@@ -70,8 +70,8 @@ def test_few_and_many_groups_give_the_same_rows(spark, stored, monkeypatch, shar
         "last_commit_at": since,
         "committed": [dict(zip(("name", "index"), r, strict=True)) for r in resources],
     }
-    told = [{"cluster": cluster, "group_id": group, **now} for cluster, group in groups]
-    affected = pa.Table.from_pylist(told, GROUPS_TOUCHED)
+    described = [{"cluster": cluster, "group_id": group, **now} for cluster, group in groups]
+    affected = pa.Table.from_pylist(described, GROUPS_TOUCHED)
 
     def read(most: int) -> dict[str, list[str]]:
         monkeypatch.setattr(jobs.silver.inputs, "FEW_GROUPS", most)

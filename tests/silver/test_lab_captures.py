@@ -11,13 +11,13 @@ MARKS = ("joined", "left", "session_expired", "leader_changed")
 
 
 @cache
-def told(capture: str):
+def described(capture: str):
     return silver_of(batches(capture), capture)
 
 
 def events(capture: str, group: str) -> list[tuple[str, str]]:
     """What happened to whom, in order; a Streams member's client id goes on after the application's."""
-    rows = [row for row in told(capture)["group_events"] if row["group_id"] == group and row["kind"] in MARKS]
+    rows = [row for row in described(capture)["group_events"] if row["group_id"] == group and row["kind"] in MARKS]
     return [
         (str(row["kind"]), (row["client_id"] or "").split("-StreamThread")[0])
         for row in sorted(rows, key=lambda row: (row["event_at"], row["kind"]))
@@ -26,7 +26,7 @@ def events(capture: str, group: str) -> list[tuple[str, str]]:
 
 def kind(capture: str, group: str) -> tuple[str, str]:
     """Type and protocol of the group."""
-    [row] = [row for row in told(capture)["groups"] if row["group_id"] == group]
+    [row] = [row for row in described(capture)["groups"] if row["group_id"] == group]
     return row["group_type"], row["group_protocol"]
 
 
@@ -67,10 +67,10 @@ def test_one_of_the_streams_protocol_says_so_and_only_the_killed_one_is_missed()
 
 
 def test_each_task_of_a_streams_group_has_one_owner_and_each_store_one_standby_elsewhere():
-    members = [row for row in told("streams")["generation_members"] if row["group_id"] == "visits-counter"]
+    members = [row for row in described("streams")["generation_members"] if row["group_id"] == "visits-counter"]
     settled = [
         row["generation_id"]
-        for row in told("streams")["generations"]
+        for row in described("streams")["generations"]
         if row["group_id"] == "visits-counter" and row["outcome"] == "completed" and row["member_count"] > 1
     ]
     assert len(settled) > 3
@@ -95,7 +95,7 @@ def test_a_share_group_has_members_and_epochs_and_nothing_that_stops():
         ("joined", name(1)),
     ]
     assert ("share", "share") == kind("share_registry", "mail-senders")
-    assert [] == told("share_registry")["stalls"]
+    assert [] == described("share_registry")["stalls"]
 
 
 def test_the_registry_that_was_elected_leaves_and_is_elected_again_on_its_return():
@@ -112,5 +112,5 @@ def test_the_registry_that_was_elected_leaves_and_is_elected_again_on_its_return
         ("session_expired", name(1)),
         ("joined", name(1)),
     ]
-    elected = [row["detail"] for row in told("share_registry")["group_events"] if row["kind"] == "leader_changed"]
+    elected = [row["detail"] for row in described("share_registry")["group_events"] if row["kind"] == "leader_changed"]
     assert [f"elected registry http://localhost:{port}" for port in (8081, 8082, 8081)] == elected

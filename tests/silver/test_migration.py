@@ -104,8 +104,13 @@ def test_an_eager_classic_member_stops_everything_when_it_joins_again_for_an_epo
 
 def test_a_cooperative_classic_member_keeps_what_it_lists_as_owned() -> None:
     owned: dict[str, Any] = {"name": "cooperative-sticky", "metadata": {"ownedPartitions": {"orders": [2, 3]}}}
-    told = member("B", classicMemberMetadata={"sessionTimeoutMs": 45_000, "supportedProtocols": [owned]})
-    rows = upgraded().at(12_000, told, current("B", 5, 2, pending=(3,))).at(12_010, told, current("B", 6, 2)).rows()
+    described = member("B", classicMemberMetadata={"sessionTimeoutMs": 45_000, "supportedProtocols": [owned]})
+    rows = (
+        upgraded()
+        .at(12_000, described, current("B", 5, 2, pending=(3,)))
+        .at(12_010, described, current("B", 6, 2))
+        .rows()
+    )
     assert [(3, 12_000, 12_010)] == [
         (s["index"], s["stopped_at_earliest"], s["stopped_at_latest"]) for s in rows["stalls"]
     ]

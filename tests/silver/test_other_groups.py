@@ -41,15 +41,15 @@ def test_a_streams_group_moves_partitions_and_shows_its_standby_tasks() -> None:
 
 
 def test_members_that_come_together_when_they_were_told_to_are_probing() -> None:
-    told = START + 600_000
-    first = of_streams(1, 0, streams("a", [0, 1], again=told), streams("b", [], standby=[1], again=told))
+    described = START + 600_000
+    first = of_streams(1, 0, streams("a", [0, 1], again=described), streams("b", [], standby=[1], again=described))
     second = of_streams(2, 600_050, streams("a", [0]), streams("b", [1]))
     assert [r["trigger"] for r in rows([first, second])["generations"]] == ["first_member", "probing"]
 
 
 def test_a_probing_rebalance_is_none_before_its_time() -> None:
-    told = START + 600_000
-    first = of_streams(1, 0, streams("a", [0, 1], again=told), streams("b", [], standby=[1], again=told))
+    described = START + 600_000
+    first = of_streams(1, 0, streams("a", [0, 1], again=described), streams("b", [], standby=[1], again=described))
     second = of_streams(2, 60_000, streams("a", [0, 1]), streams("b", []))
     assert [r["trigger"] for r in rows([first, second])["generations"]] == ["first_member", "unknown"]
 
@@ -61,13 +61,13 @@ def test_a_second_step_at_once_is_no_probing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "trigger"), [("1795246600000", "probing"), ("0", "cooperative_followup")], ids=["later", "at once"]
+    ("printed", "trigger"), [("1795246600000", "probing"), ("0", "cooperative_followup")], ids=["later", "at once"]
 )
-def test_the_clients_reason_tells_probing_from_a_second_step(said, trigger) -> None:
+def test_the_clients_reason_tells_probing_from_a_second_step(printed, trigger) -> None:
     both = of_streams(1, 0, streams("a", [0])), of_streams(2, 600_050, streams("a", [0]))
     reason = (
         f"Leader {member_id('a')} re-joining group during Stable; client reason: "
-        f"triggered followup rebalance scheduled for {said}"
+        f"triggered followup rebalance scheduled for {printed}"
     )
     line = broker_line(
         600_040,

@@ -22,7 +22,7 @@ from tests.maintain.test_compact import Here
 BATCHES = 24
 
 
-def told(rows: pa.Table) -> list[str]:
+def described(rows: pa.Table) -> list[str]:
     return sorted(map(repr, rows.to_pylist()))
 
 
@@ -44,7 +44,7 @@ def test_every_batch_gets_the_same_answer_of_memory_and_table(spark, warehouse, 
         anew = asked(self)
         if memory is not None:
             pending_first_commits._known[path] = memory
-        assert [told(rows) for rows in known] == [told(rows) for rows in anew]
+        assert [described(rows) for rows in known] == [described(rows) for rows in anew]
         return known
 
     monkeypatch.setattr(SilverInputs, "committing", twice)

@@ -49,8 +49,8 @@ def test_the_marks_of_the_events_topic_are_among_the_polls(committed, broker, tm
     target = ["--bootstrap-servers", broker.bootstrap_servers, "--topic", "captured-events"]
     assert 0 == main(["mark", "v2.31", "--at", "2026-11-21T12:01:40Z", *target])
     assert 0 == run(Settings(clusters=(marked,)), arguments(tmp_path / "out"))
-    (said,) = [seen for _, seen in Capture(tmp_path / "out").observations() if seen["kind"] == "mark"]
-    assert ("v2.31", 1795262500000) == (said["text"], said["at"])
+    (printed,) = [seen for _, seen in Capture(tmp_path / "out").observations() if seen["kind"] == "mark"]
+    assert ("v2.31", 1795262500000) == (printed["text"], printed["at"])
 
 
 def test_a_folder_in_use_is_not_written_over(committed, tmp_path):

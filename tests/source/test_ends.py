@@ -16,12 +16,12 @@ ENDS = TopicEnds(topic_id="t", ends={0: (0, 7)})
 def answering(monkeypatch):
     """The broker answers with these errors, then with the ends."""
 
-    def answer(*codes: int) -> TopicEnds | None:
-        answers = [KafkaException(KafkaError(code)) for code in codes]
+    def response(*codes: int) -> TopicEnds | None:
+        responses = [KafkaException(KafkaError(code)) for code in codes]
 
         def ends(client, topic) -> TopicEnds:
-            if answers:
-                raise answers.pop(0)
+            if responses:
+                raise responses.pop(0)
             return ENDS
 
         monkeypatch.setattr(kafka_client, "_ends", ends)
@@ -29,7 +29,7 @@ def answering(monkeypatch):
         monkeypatch.setattr(kafka_client, "ASK_ONCE_S", 0.01)
         return topic_ends(AdminClient({"bootstrap.servers": "127.0.0.1:1", "log_level": 0}), "t")
 
-    return answer
+    return response
 
 
 @pytest.mark.parametrize("code", sorted(kafka_client.PASSING))

@@ -38,10 +38,10 @@ def test_handed_on_or_written_they_are_the_same_rows(tmp_path: Path, few, held, 
     output = Output(tables=TABLES, folders=folders, few_bytes=few * each, file_bytes=held * each)
     batches = [batch for at in range(4) for batch in output.of(rows(3 * at))]
     batches += output.rest()
-    told = pa.Table.from_batches(batches)
-    written = told[WRITTEN].drop_null().to_pylist()
+    described = pa.Table.from_batches(batches)
+    written = described[WRITTEN].drop_null().to_pylist()
     assert files == len(written) == len(list(tmp_path.rglob("*.parquet")))
-    found = told[COORDINATOR_RECORDS.name].drop_null().to_pylist()
+    found = described[COORDINATOR_RECORDS.name].drop_null().to_pylist()
     for file in written:
         assert COORDINATOR_RECORDS.name == file["table"]
         path = Path(folders[file["table"]], file["name"])

@@ -111,19 +111,19 @@ def test_a_batch_that_failed_after_its_writes_is_read_again_and_not_written_twic
 
 def failing(times, error):
     """What fails so often, and then is told of batches."""
-    told = []
+    described = []
 
     def on_batch(new):
-        told.append(len(new[COORDINATOR_RECORDS]))
-        if len(told) <= times:
+        described.append(len(new[COORDINATOR_RECORDS]))
+        if len(described) <= times:
             raise error
 
-    return told, on_batch
+    return described, on_batch
 
 
 def test_what_fails_for_no_known_reason_is_started_again_and_goes_on_where_it_stopped(spark, tables, topic, stream):
     topic.write([*history(50), deletion(50), commit(51)])
-    told, on_batch = failing(2, OSError("a worker died"))
+    described, on_batch = failing(2, OSError("a worker died"))
     writer = Writer(stream=stream, warehouse=tables, batch_merge=BatchMerge(on_batch))
     failures = []
     streams = Streams(
@@ -131,21 +131,21 @@ def test_what_fails_for_no_known_reason_is_started_again_and_goes_on_where_it_st
     )
     streams.wait()
     assert ["OSError: a worker died"] * 2 == [one_line(failure) for failure in failures]
-    assert [told[0]] * 3 == told
+    assert [described[0]] * 3 == described
     records, runs = offsets_read(tables)
     assert 52 == len(records) + sum(run[-1] for run in runs)
 
 
 def test_what_fails_again_and_again_is_given_up(spark, tables, topic, stream):
     topic.write(history(20))
-    told, on_batch = failing(9, OSError("no memory"))
+    described, on_batch = failing(9, OSError("no memory"))
     writer = Writer(stream=stream, warehouse=tables, batch_merge=BatchMerge(on_batch))
     streams = Streams(
         [partial(writer.start, spark, {"availableNow": True})], rests_s=(0.0,), on_failure=lambda error: None
     )
     with pytest.raises(StreamingQueryException, match="no memory"):
         streams.wait()
-    assert 2 == len(told)
+    assert 2 == len(described)
 
 
 @pytest.mark.parametrize("way", ["few rows", "files of tasks", "Spark"])
@@ -160,11 +160,11 @@ def test_however_bronze_is_written_it_and_what_is_handed_on_are_the_same(
     stream = replace(stream, few_bytes=0 if way == "files of tasks" else stream.few_bytes)
     topic.write([*history(50), deletion(50), commit(51)])
     topic.write(history(30), partition=1)
-    told = []
-    writer = Writer(stream=stream, warehouse=warehouse, batch_merge=BatchMerge(told.append))
+    described = []
+    writer = Writer(stream=stream, warehouse=warehouse, batch_merge=BatchMerge(described.append))
     assert writer.is_local == (way != "Spark")
     Streams([partial(writer.start, spark, {"availableNow": True})]).wait()
-    (new,) = told
+    (new,) = described
     assert bool(new[COORDINATOR_RECORDS].files) == (way == "files of tasks")
     records, runs = offsets_read(warehouse)
     assert [(0, 0, n) for n in (0, 10, 20, 30, 40)] + [(0, 1, n) for n in (0, 10, 20)] == records
@@ -284,7 +284,7 @@ def test_the_events_topic_gives_events_and_counts_what_is_no_lifecycle_line(spar
 
 
 def test_without_a_broker_one_sentence_names_the_address(spark, warehouse, monkeypatch):
-    monkeypatch.setattr("jobs.kafka.kafka_client.ANSWER_WITHIN_S", 2.0)
+    monkeypatch.setattr("jobs.kafka.kafka_client.RESPONSE_WITHIN_S", 2.0)
     settings = Settings(warehouse=warehouse, clusters=(Cluster(name="c", bootstrap_servers="127.0.0.1:1"),))
     with pytest.raises(UserError, match=r"No Kafka broker answers at 127\.0\.0\.1:1"):
         start(spark, settings, once=True)

@@ -1,4 +1,4 @@
-"""Configuration to paste for each action, by client library and place, and the preconditions of each action.
+"""Configuration to paste for each action, by client library and target, and the preconditions of each action.
 
 Sources: KIP-345 (static membership; Connect has none), KIP-429 (cooperative), KIP-848 (consumer protocol), and
 `schemas.client_settings`.
@@ -34,7 +34,7 @@ group.consumer.session.timeout.ms={session}"""
 
 
 def settings(action: AdviceAction, latencies: Latencies, session_timeout_ms: int | None = None) -> dict[str, str]:
-    """Return snippets by client library and place, for the group's libraries; for all if they are not known.
+    """Return snippets by client library and target, for the group's libraries; for all if they are not known.
 
     They have the values with which the action was predicted. `session_timeout_ms` is set if the action includes a
     timeout.
@@ -73,16 +73,16 @@ def longer_polls(max_poll_interval_ms: int, libraries: frozenset[ClientLibrary])
     """Return snippets for a longer poll interval."""
     found = _snippets({"poll_interval": max_poll_interval_ms}, libraries)
     return {
-        place: text + "\n# or fewer records per poll:\nmax.poll.records=100" if place == "java" else text
-        for place, text in found.items()
+        target: text + "\n# or fewer records per poll:\nmax.poll.records=100" if target == "java" else text
+        for target, text in found.items()
     }
 
 
 def closing(libraries: frozenset[ClientLibrary]) -> dict[str, str]:
-    """Return how a program closes its consumer on shutdown, by place, for the group's libraries; for all if unknown."""
+    """Return how a program closes its consumer on shutdown, by target, for the group's libraries or for all."""
     found = {
-        place: spelling.close
-        for place, (library, spelling) in SPELLINGS.items()
+        target: spelling.close
+        for target, (library, spelling) in SPELLINGS.items()
         if spelling.close and (not libraries or library in libraries)
     }
     return found | {"kubernetes": SHUTDOWN} if found else {}
@@ -96,8 +96,8 @@ def connect_delay(delay_ms: int) -> dict[str, str]:
 def _snippets(wanted: Mapping[Setting, int | None], libraries: frozenset[ClientLibrary]) -> dict[str, str]:
     """Return the snippets of the places that have all wanted settings."""
     return {
-        place: _spelled(spelling, wanted)
-        for place, (library, spelling) in SPELLINGS.items()
+        target: _spelled(spelling, wanted)
+        for target, (library, spelling) in SPELLINGS.items()
         if (not libraries or library in libraries) and wanted.keys() <= spelling.parts.keys()
     }
 

@@ -6,10 +6,10 @@ from pipelines.gold.alerts.alert import CLUSTER, Alert, AlertLimits, Facts, Row
 from pipelines.gold.alerts.escaping import escaped, without_links
 from pipelines.gold.storms.storms import CALM_MS
 from schemas import loss_interval
+from schemas.records import OFFSETS_TOPIC
 from schemas.states import AlertName, AlertSeverity, DiagnosisCause, Evidence, Pattern, StormScope
 from schemas.written import amount, count, duration, instant, percent
 
-SOURCE = "__consumer_offsets"
 DOWN_MS = 60_000
 """Least time in ms that an offsets partition is down before it is an alert: a normal failover takes seconds."""
 
@@ -163,7 +163,7 @@ def stale(facts: Facts, limits: AlertLimits) -> list[Alert]:
         Alert(
             name=AlertName.REBALANCE_TELEMETRY_STALE,
             cluster=facts.cluster,
-            subject=SOURCE,
+            subject=OFFSETS_TOPIC,
             severity=AlertSeverity.TICKET if freshness.is_broker_there is False else AlertSeverity.PAGE,
             started_ms=freshness.blind_since_ms,
             summary=f"Regroup has no new data of {escaped(facts.cluster)} for more than {duration(limits.stale_ms)}",

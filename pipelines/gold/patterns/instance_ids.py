@@ -13,7 +13,7 @@ from schemas.states import Evidence, GroupEventKind, Pattern
 from schemas.thresholds import DEFAULT_SESSION_MS, LOOP, OVERLAP_MS, RESTART_MS
 from schemas.written import duration
 
-Place = tuple[str, str]
+Process = tuple[str, str]
 """Client id and host."""
 
 
@@ -23,7 +23,7 @@ class _Holder:
 
     at: int
     member_id: str
-    place: Place
+    process: Process
 
 
 def instance_id_used_twice(facts: GroupFacts) -> Iterator[GroupFinding]:
@@ -35,7 +35,7 @@ def instance_id_used_twice(facts: GroupFacts) -> Iterator[GroupFinding]:
         instants = [h.at for h in taken] if len(taken) >= LOOP else lines if _is_repeated(facts, lines, mine) else []
         if not instants:
             continue
-        places = unique(f"{client or instance_id} ({host})" for client, host in (h.place for h in taken or mine))
+        processes = unique(f"{client or instance_id} ({host})" for client, host in (h.process for h in taken or mine))
         usual = period(instants)
         often = f"every {duration(usual)}" if usual is not None else f"within {duration(instants[-1] - instants[0])}"
         yield GroupFinding(
@@ -45,10 +45,10 @@ def instance_id_used_twice(facts: GroupFacts) -> Iterator[GroupFinding]:
             last_at=instants[-1],
             ended_at=facts.ended(instants[-1]),
             times=len(instants),
-            instances=[instance_id, *places],
+            instances=[instance_id, *processes],
             sources=(TOPIC, LOG) if lines and taken else (LOG,) if lines else (TOPIC,),
             evidence=Evidence.OBSERVED if lines else Evidence.INFERRED,
-            explanation=_twice(instance_id, taken, lines, places, often),
+            explanation=_twice(instance_id, taken, lines, processes, often),
             action=(
                 "Give each process its own group.instance.id, for example the ordinal of its StatefulSet pod. Look for "
                 "a second deployment, an old host, or a scheduler that starts the new process before the old one "
@@ -57,12 +57,14 @@ def instance_id_used_twice(facts: GroupFacts) -> Iterator[GroupFinding]:
         )
 
 
-def _twice(instance_id: str, taken: Sequence[_Holder], lines: Sequence[int], places: Sequence[str], often: str) -> str:
+def _twice(
+    instance_id: str, taken: Sequence[_Holder], lines: Sequence[int], processes: Sequence[str], often: str
+) -> str:
     parts = []
     if len(taken) >= LOOP:
         parts.append(
             f"The group.instance.id {instance_id} went back to a process that had lost it {times(len(taken))}, "
-            f"{often}: {', '.join(places[:4])}."
+            f"{often}: {', '.join(processes[:4])}."
         )
     if lines:
         parts.append(f"The coordinator fenced or refused a member with this id {times(len(lines))}.")
@@ -83,10 +85,10 @@ def _holders(facts: GroupFacts) -> dict[str, list[_Holder]]:
 
 
 def _taken_back(holders: Sequence[_Holder]) -> list[_Holder]:
-    """Return the newest run of takeovers by a place that held the id before, with another place in between."""
+    """Return the newest run of takeovers by a process that had the id before, with another process in between."""
     run: list[_Holder] = []
     for at, holder in enumerate(holders[2:], 2):
-        is_back = holder.place == holders[at - 2].place != holders[at - 1].place
+        is_back = holder.process == holders[at - 2].process != holders[at - 1].process
         is_soon = holder.at - holders[at - 1].at <= RESTART_MS
         if is_back and is_soon:
             run.append(holder)

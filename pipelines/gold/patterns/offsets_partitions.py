@@ -21,11 +21,11 @@ from pipelines.gold.patterns.cluster_findings import ClusterFacts, ClusterFindin
 from pipelines.gold.wording import shortened
 from schemas.controller_log import PartitionEventKind
 from schemas.coordinator_log import EventKind
+from schemas.records import OFFSETS_TOPIC
 from schemas.states import Evidence, Pattern, Trigger
 from schemas.thresholds import MINUTE_MS
 from schemas.written import count, duration, instant
 
-TOPIC = "__consumer_offsets"
 LASTING_MS = MINUTE_MS
 """Least duration of a sign, except of a failed load that has not ended: a normal failover loads within seconds."""
 
@@ -254,7 +254,7 @@ def _finding(facts: ClusterFacts, partition: int, incident: Sequence[_Sign], lin
     hit = f"Its {count(len(groups), 'group')} could not commit or rebalance" if groups else "No group of it is known"
     return ClusterFinding(
         pattern=Pattern.OFFSETS_PARTITION_DOWN,
-        subject=f"{TOPIC}-{partition}",
+        subject=f"{OFFSETS_TOPIC}-{partition}",
         started_at=began,
         last_at=end,
         ended_at=None if is_open else end,
@@ -265,7 +265,7 @@ def _finding(facts: ClusterFacts, partition: int, incident: Sequence[_Sign], lin
         evidence=Evidence.OBSERVED if Evidence.OBSERVED in observed else Evidence.BOUNDED,
         explanation=" ".join(
             [
-                f"{TOPIC}-{partition} was down {how_long}.",
+                f"{OFFSETS_TOPIC}-{partition} was down {how_long}.",
                 *texts,
                 *_shrunk(incident, lines),
                 f"{hit}{': ' + named(groups, 'group') if groups else ''}.",

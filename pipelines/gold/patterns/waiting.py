@@ -139,15 +139,15 @@ def _blocked(facts: GroupFacts, instance: str, waits: Sequence[_Wait]) -> str:
 
 
 def _unblock(facts: GroupFacts, waits: Sequence[_Wait]) -> str:
-    look = (
+    style = (
         "Take a thread dump of this instance while the others wait: a member joins only with its next poll, after its "
         "revocation callback. Look for a blocking call without a timeout, or with one of minutes."
     )
     if any(w.is_near_limit for w in waits):
         return (
-            f"{look} Do not raise the {facts.poll_limit}: the wait may grow with it. Shorten the wait in the callback."
+            f"{style} Do not raise the {facts.poll_limit}: the wait may grow with it. Shorten the wait in the callback."
         )
-    return f"{look} Handle fewer records per poll if the handler is slow."
+    return f"{style} Handle fewer records per poll if the handler is slow."
 
 
 def _dead(instance: str, waits: Sequence[_Wait]) -> str:

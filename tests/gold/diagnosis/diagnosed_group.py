@@ -24,10 +24,10 @@ class Group(EagerGroup):
         self.dies(index, at)
         self.returns(index, at + self.session_ms + back)
 
-    def polls_late(self, index: int, at: int, said: str | None = "consumer poll timeout has expired.") -> None:
-        how, trigger = ("poll_timeout", "poll_timeout") if said else ("left", "member_left")
+    def polls_late(self, index: int, at: int, printed: str | None = "consumer poll timeout has expired.") -> None:
+        how, trigger = ("poll_timeout", "poll_timeout") if printed else ("left", "member_left")
         self.leaves(index, at, how=how, silent_ms=0, trigger=trigger)
-        self.rows["group_events"][-1]["detail"] = said
+        self.rows["group_events"][-1]["detail"] = printed
         self.returns(index, at + 4_000)
 
     def moves(self, at: int) -> None:
@@ -41,8 +41,8 @@ class Group(EagerGroup):
             event |= {"kind": "joined" if event["kind"] == "joined" else "left", "detail": "by then"}
             event["evidence"] = "bounded" if event["kind"] == "joined" else "inferred"
         for g in silver["generations"]:
-            told = g["trigger"] if g["trigger"] in ("member_joined", "first_member") else "unknown"
-            g |= {"trigger": told, "trigger_evidence": "inferred", "trigger_member_id": None, "prepared_at": None}
+            described = g["trigger"] if g["trigger"] in ("member_joined", "first_member") else "unknown"
+            g |= {"trigger": described, "trigger_evidence": "inferred", "trigger_member_id": None, "prepared_at": None}
             g |= {"client_reason": None, "slowest_member_id": None, "slowest_waited_ms": None}
         return silver
 

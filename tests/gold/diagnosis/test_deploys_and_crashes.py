@@ -15,8 +15,8 @@ def test_instances_that_go_once_each_and_come_back_are_a_deploy() -> None:
     (row,) = later(group).values()
     assert (row["cause"], row["rebalances"], row["is_normal"]) == ("deploy", 8, True)
     assert row["evidence"] == "inferred"
-    for said in ("4 of 4 instances restarted, once each", "after 8 s", "one after another"):
-        assert said in row["explanation"], said
+    for printed in ("4 of 4 instances restarted, once each", "after 8 s", "one after another"):
+        assert printed in row["explanation"], printed
 
 
 def test_a_deploy_that_was_announced_is_observed_and_any_other_mark_only_told() -> None:
@@ -25,8 +25,8 @@ def test_a_deploy_that_was_announced_is_observed_and_any_other_mark_only_told() 
         group.restarts(index, 100_000 + index * 60_000, 8_000)
     row = later(group, [marked(40_000)])["deploy"]
     assert row["evidence"] == "observed"
-    for said in ("That was a rolling deploy", "before all 8 rebalances", "60.3 s after the mark “v2.31” (deploy)"):
-        assert said in row["explanation"], said
+    for printed in ("That was a rolling deploy", "before all 8 rebalances", "60.3 s after the mark “v2.31” (deploy)"):
+        assert printed in row["explanation"], printed
 
     row = later(group, [marked(150_000, "kernel", "maintenance"), marked(-3_000_000)])["deploy"]
     assert row["evidence"] == "inferred"
@@ -133,8 +133,8 @@ def test_an_instance_that_goes_and_comes_with_short_lives_is_in_a_crash_loop() -
         group.restarts(1, 600_000 + at * 70_000, 20_000)
     (row,) = later(group).values()
     assert (row["cause"], row["rebalances"], row["instances"]) == ("crash_loop", 10, ["app-1"])
-    for said in ("app-1 (5 times)", "lived 50 s", "back 20 s later"):
-        assert said in row["explanation"], said
+    for printed in ("app-1 (5 times)", "lived 50 s", "back 20 s later"):
+        assert printed in row["explanation"], printed
 
 
 def test_a_process_that_is_back_before_its_session_ended_died() -> None:

@@ -15,16 +15,16 @@ def test_a_poll_that_takes_too_long_is_named_with_its_limit_and_its_period() -> 
     assert (row["cause"], row["rebalances"], row["evidence"]) == ("poll_timeout", 8, "observed")
     assert row["instances"] == ["app-1"]
     assert not row["is_normal"]
-    for said in ("app-1 (4 times)", "max.poll.interval.ms of 5 min", "every 5 min 12 s", "reported it (4 times)"):
-        assert said in row["explanation"], said
+    for printed in ("app-1 (4 times)", "max.poll.interval.ms of 5 min", "every 5 min 12 s", "reported it (4 times)"):
+        assert printed in row["explanation"], printed
 
 
 @pytest.mark.parametrize("is_logged", [True, False])
 def test_stays_as_long_as_a_poll_may_take_are_inferred_to_end_by_one_though_the_client_says_nothing(is_logged) -> None:
     group = Group()
-    group.polls_late(1, 500_000, said=None)
+    group.polls_late(1, 500_000, printed=None)
     for at in range(4):
-        group.polls_late(1, 500_000 + (at + 1) * 305_000, said=None)
+        group.polls_late(1, 500_000 + (at + 1) * 305_000, printed=None)
     row = later(group if is_logged else group.forget())["poll_timeout"]
     assert row["evidence"] == "inferred"
     assert "lasted exactly that long (4 times)" in row["explanation"]

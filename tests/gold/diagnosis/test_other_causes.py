@@ -19,8 +19,8 @@ def test_a_member_that_everybody_waits_for_again_and_again_is_named() -> None:
         slow(group, 1, 2_600)
     (row,) = later(group).values()
     assert (row["cause"], row["rebalances"], row["instances"]) == ("slow_joiner", 6, ["app-1"])
-    for said in ("2.5 s (median)", "2.6 s at most", "deploy (6 times)"):
-        assert said in row["explanation"], said
+    for printed in ("2.5 s (median)", "2.6 s at most", "deploy (6 times)"):
+        assert printed in row["explanation"], printed
 
 
 def test_being_last_by_chance_is_not_slow() -> None:
@@ -49,8 +49,8 @@ def test_a_leader_that_joins_again_though_nothing_changed_flaps() -> None:
         group.rows["generations"][-1]["trigger_member_id"] = group.up[0]
     (row,) = later(group).values()
     assert (row["cause"], row["rebalances"], row["evidence"]) == ("leader_flapping", 4, "observed")
-    for said in ("app-0", "every 5 min", "metadata.max.age.ms", "cached metadata has changed"):
-        assert said in row["explanation"], said
+    for printed in ("app-0", "every 5 min", "metadata.max.age.ms", "cached metadata has changed"):
+        assert printed in row["explanation"], printed
 
 
 @pytest.mark.parametrize("is_logged", [True, False])

@@ -15,7 +15,7 @@ DOWN = 7
 """The offsets partition in trouble."""
 
 
-class Told:
+class ClusterRows:
     """Rows of one cluster, written as tables of a warehouse."""
 
     def __init__(self, warehouse: Path) -> None:

@@ -40,9 +40,9 @@ class Life:
 
     def silver(self, sources: str = LOG) -> dict[str, list[Any]]:
         """Silver rows of the group by the topic alone, with the log, or with polls that count the partitions."""
-        told = history(self.records, self.lines if sources == LOG else (), self.commits)
-        told = replace(told, partition_counts={"orders": 12, "audit": 4}) if sources == POLL else told
-        return silver_rows(told, 10_000)
+        described = history(self.records, self.lines if sources == LOG else (), self.commits)
+        described = replace(described, partition_counts={"orders": 12, "audit": 4}) if sources == POLL else described
+        return silver_rows(described, 10_000)
 
     def found(self, sources: str = LOG) -> dict[str, PatternOfGroup]:
         """By pattern."""
@@ -58,8 +58,8 @@ def of(name: str, client: str | None = None, host: str = "/10.0.0.1", **fields: 
 
 
 def preparing(at: int, number: int, reason: str) -> Line:
-    told = f"Preparing to rebalance group {GROUP} in state PreparingRebalance with old generation {number}"
-    return broker_line(at, f"{told} (reason: {reason}).")
+    described = f"Preparing to rebalance group {GROUP} in state PreparingRebalance with old generation {number}"
+    return broker_line(at, f"{described} (reason: {reason}).")
 
 
 def joins(at: int, number: int, name: str) -> Line:

@@ -12,19 +12,21 @@ from schemas.bronze import COORDINATOR_EVENTS
 from schemas.gold import CLUSTER_PATTERNS, MARKS
 from schemas.silver import GENERATION_MEMBERS, GENERATIONS, GROUPS
 from testing.alerts.rows import MINUTE, NOW, write
-from tests.gold.patterns.clusters import DOWN, Told
+from tests.gold.patterns.clusters import DOWN, ClusterRows
 
 
-def told(warehouse) -> Told:
-    told = Told(warehouse)
-    told.group("orders", DOWN, state="PreparingRebalance", open_rebalance_since_at=NOW - 20 * MINUTE)
-    told.line(NOW - 20 * MINUTE, "preparing", group_id="orders", trigger="member_joined", reason="Adding new member x")
-    told.line(NOW - 15 * MINUTE, "coordinator_load_failed", source_partition=DOWN, reason="why")
-    return told
+def described(warehouse) -> ClusterRows:
+    described = ClusterRows(warehouse)
+    described.group("orders", DOWN, state="PreparingRebalance", open_rebalance_since_at=NOW - 20 * MINUTE)
+    described.line(
+        NOW - 20 * MINUTE, "preparing", group_id="orders", trigger="member_joined", reason="Adding new member x"
+    )
+    described.line(NOW - 15 * MINUTE, "coordinator_load_failed", source_partition=DOWN, reason="why")
+    return described
 
 
 def test_nothing_is_written_where_nothing_changed_and_what_is_over_goes(spark, tmp_path) -> None:
-    cluster = told(tmp_path)
+    cluster = described(tmp_path)
     found = cluster.found()
     assert ["offsets_partition_down", "stuck_rebalance"] == [row["pattern"] for row in found]
     update_cluster_patterns(spark, tmp_path)
@@ -41,7 +43,7 @@ def test_nothing_is_written_where_nothing_changed_and_what_is_over_goes(spark, t
 
 
 def test_rows_do_not_depend_on_batches(tmp_path) -> None:
-    whole, parts = told(tmp_path / "whole"), tmp_path / "parts"
+    whole, parts = described(tmp_path / "whole"), tmp_path / "parts"
     found = whole.found()
     for table, rows in whole.rows.items():
         for row in reversed(rows):
@@ -50,7 +52,7 @@ def test_rows_do_not_depend_on_batches(tmp_path) -> None:
 
 
 def test_within_up_silver_is_read_in_the_versions_between_two_batches(tmp_path) -> None:
-    cluster = told(tmp_path)
+    cluster = described(tmp_path)
     cluster.found()
     write(tmp_path, MARKS, [])
     seen = versions(tmp_path, (GROUPS, GENERATIONS, GENERATION_MEMBERS, MARKS))

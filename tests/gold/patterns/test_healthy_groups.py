@@ -76,8 +76,8 @@ def simulated(group: Simulated) -> dict[str, list[Any]]:
     generations, events = group.rows()
     made = [whole(g | {"outcome": "empty" if g["is_empty"] else "completed"}, GENERATIONS) for g in generations]
     members = [whole(row, GENERATION_MEMBERS) for row in group.members]
-    told = [whole(row, GROUP_EVENTS) for row in events]
-    return {"generations": made, "generation_members": members, "group_events": told, "stalls": []}
+    described = [whole(row, GROUP_EVENTS) for row in events]
+    return {"generations": made, "generation_members": members, "group_events": described, "stalls": []}
 
 
 def test_a_group_that_is_mixed_for_hours_is_half_migrated() -> None:

@@ -9,41 +9,41 @@ import pytest
 from schemas.bronze import OFFSET_COMMITS
 from schemas.silver import GENERATION_MEMBERS
 from testing.alerts.rows import HOUR, MINUTE, NOW
-from tests.gold.patterns.clusters import Told
+from tests.gold.patterns.clusters import ClusterRows
 
 PATTERN = "owner_not_working"
 STOPPED = NOW - HOUR
 
 
 @pytest.fixture
-def told(tmp_path) -> Told:
-    told = Told(tmp_path)
-    told.group("orders", 7)
-    for member in told.rows[GENERATION_MEMBERS]:
+def described(tmp_path) -> ClusterRows:
+    described = ClusterRows(tmp_path)
+    described.group("orders", 7)
+    for member in described.rows[GENERATION_MEMBERS]:
         member["assigned"] = [{"name": "in", "index": int(member["client_id"][-1])}]
-    return told
+    return described
 
 
-def commits(told: Told, partition: int, last: int = STOPPED, offset: int = 100, number: int = 60) -> None:
-    told.add(
+def commits(described: ClusterRows, partition: int, last: int = STOPPED, offset: int = 100, number: int = 60) -> None:
+    described.add(
         OFFSET_COMMITS, group_id="orders", topic="in", partition=partition, is_tombstone=False, source_partition=7,
         first_commit_at=last - 10 * MINUTE, last_commit_at=last, last_committed_offset=offset, last_offset=1,
         first_offset=0, commits=number,
     )  # fmt: skip
 
 
-def polls(told: Told, grows: int = 500) -> None:
+def polls(described: ClusterRows, grows: int = 500) -> None:
     for minutes in (50, 30, 10):
         ends = {"0": 100 + grows * (60 - minutes), "1": 100 + grows * (60 - minutes), "2": 100}
-        told.poll(NOW - minutes * MINUTE, "end_offsets", "in", json.dumps({"topic": "in", "ends": ends}))
+        described.poll(NOW - minutes * MINUTE, "end_offsets", "in", json.dumps({"topic": "in", "ends": ends}))
 
 
-def test_an_owner_whose_commits_stopped_while_records_arrive_is_named(told) -> None:
-    commits(told, 0)
-    commits(told, 1, last=NOW)
-    commits(told, 2)
-    polls(told)
-    (row,) = told.found(PATTERN)
+def test_an_owner_whose_commits_stopped_while_records_arrive_is_named(described) -> None:
+    commits(described, 0)
+    commits(described, 1, last=NOW)
+    commits(described, 2)
+    polls(described)
+    (row,) = described.found(PATTERN)
     assert ("orders", ["orders-0", "/10.0.0.0"], STOPPED) == (row["subject"], row["instances"], row["started_at"])
     assert (["poll", "topic"], "inferred", None) == (row["sources"], row["evidence"], row["ended_at"])
     assert (
@@ -52,27 +52,27 @@ def test_an_owner_whose_commits_stopped_while_records_arrive_is_named(told) -> N
     assert "25,000 wait" in row["explanation"]
 
 
-def test_without_polls_nothing_is_said(told) -> None:
-    commits(told, 0)
-    assert [] == told.found(PATTERN)
+def test_without_polls_nothing_is_said(described) -> None:
+    commits(described, 0)
+    assert [] == described.found(PATTERN)
 
 
-def test_a_partition_without_new_records_is_idle(told) -> None:
-    commits(told, 0)
-    polls(told, grows=0)
-    assert [] == told.found(PATTERN)
+def test_a_partition_without_new_records_is_idle(described) -> None:
+    commits(described, 0)
+    polls(described, grows=0)
+    assert [] == described.found(PATTERN)
 
 
 @pytest.mark.parametrize("number", [1, 4])
-def test_a_group_that_rarely_commits_is_not_judged(told, number) -> None:
-    commits(told, 0, number=number)
-    polls(told)
-    assert [] == told.found(PATTERN)
+def test_a_group_that_rarely_commits_is_not_judged(described, number) -> None:
+    commits(described, 0, number=number)
+    polls(described)
+    assert [] == described.found(PATTERN)
 
 
-def test_a_partition_without_an_owner_is_another_pattern(told) -> None:
-    for member in told.rows[GENERATION_MEMBERS]:
+def test_a_partition_without_an_owner_is_another_pattern(described) -> None:
+    for member in described.rows[GENERATION_MEMBERS]:
         member["assigned"] = []
-    commits(told, 0)
-    polls(told)
-    assert [] == told.found(PATTERN)
+    commits(described, 0)
+    polls(described)
+    assert [] == described.found(PATTERN)

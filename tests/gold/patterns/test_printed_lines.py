@@ -10,7 +10,7 @@ from pipelines.log_layouts import layout, zone
 from pipelines.log_lines import PlacedLine, line_rows
 from schemas.bronze import COORDINATOR_EVENTS
 from testing.alerts.rows import MINUTE, NOW
-from tests.gold.patterns.clusters import DOWN, SECOND, Told
+from tests.gold.patterns.clusters import DOWN, SECOND, ClusterRows
 
 BEGAN = NOW - 30 * MINUTE
 SCALA = (
@@ -66,15 +66,15 @@ def printed(at: int, text: str) -> str:
     ("texts", "times"), [(SCALA, 20), (JAVA, 20), (UNDER_MIN, 1), (LOAD, 1), (OLD_LOAD, 1)], ids=str
 )
 def test_the_lines_of_every_source_show_the_incident(tmp_path, texts, times) -> None:
-    told = Told(tmp_path)
-    told.group("orders", DOWN)
+    described = ClusterRows(tmp_path)
+    described.group("orders", DOWN)
     lines = [printed(BEGAN + number * 10 * SECOND, text) for number in range(times) for text in texts]
     placed = [PlacedLine("server.log", number, text) for number, text in enumerate(lines, 1)]
     events, refused = line_rows(placed, cluster="kafka", layout=layout("default"), zone=zone("UTC"))
     assert [] == refused
     for event in events:
-        told.add(COORDINATOR_EVENTS, **event | {"event_at": round(event["event_at"].timestamp() * 1000)})
-    (row,) = told.found("offsets_partition_down")
+        described.add(COORDINATOR_EVENTS, **event | {"event_at": round(event["event_at"].timestamp() * 1000)})
+    (row,) = described.found("offsets_partition_down")
     assert (BEGAN, ["orders"], ["broker 2"], times) == (
         row["started_at"], row["group_ids"], row["instances"], row["times"],
     )  # fmt: skip

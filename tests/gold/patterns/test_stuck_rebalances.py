@@ -9,29 +9,29 @@ import pytest
 from schemas.silver import GENERATION_MEMBERS
 from schemas.written import instant
 from testing.alerts.rows import MINUTE, NOW
-from tests.gold.patterns.clusters import SECOND, Told
+from tests.gold.patterns.clusters import SECOND, ClusterRows
 
 PATTERN = "stuck_rebalance"
 SINCE = NOW - 4 * MINUTE
 
 
 @pytest.fixture
-def told(tmp_path) -> Told:
-    return Told(tmp_path)
+def described(tmp_path) -> ClusterRows:
+    return ClusterRows(tmp_path)
 
 
-def opened(told: Told, state: str = "PreparingRebalance", since: int = SINCE, **values) -> None:
+def opened(described: ClusterRows, state: str = "PreparingRebalance", since: int = SINCE, **values) -> None:
     fields = {"state": state, "state_since_at": since, "open_rebalance_since_at": since}
-    told.group("orders", 7, **fields | values)
+    described.group("orders", 7, **fields | values)
 
 
-def test_whom_a_group_waits_for_is_told_with_host_and_timeout(told) -> None:
-    opened(told)
-    told.line(
+def test_whom_a_group_waits_for_is_told_with_host_and_timeout(described) -> None:
+    opened(described)
+    described.line(
         SINCE, "preparing", group_id="orders", trigger="leader_rejoined", member_id="orders-0-id", reason="re-joining"
     )
-    told.line(SINCE + 45 * SECOND, "session_expired", group_id="orders", member_id="orders-2-id")
-    (row,) = told.found(PATTERN)
+    described.line(SINCE + 45 * SECOND, "session_expired", group_id="orders", member_id="orders-2-id")
+    (row,) = described.found(PATTERN)
     assert ("orders", ["orders"], SINCE, None) == (
         row["subject"], row["group_ids"], row["started_at"], row["ended_at"],
     )  # fmt: skip
@@ -44,77 +44,79 @@ def test_whom_a_group_waits_for_is_told_with_host_and_timeout(told) -> None:
     assert "its session of 45 s ends" in row["explanation"]
 
 
-def test_several_candidates_are_named_as_candidates(told) -> None:
-    opened(told)
-    told.line(
+def test_several_candidates_are_named_as_candidates(described) -> None:
+    opened(described)
+    described.line(
         SINCE, "preparing", group_id="orders", trigger="member_joined", member_id="new", reason="Adding new member"
     )
-    told.line(SINCE, "member_added", group_id="orders", member_id="new")
-    (row,) = told.found(PATTERN)
+    described.line(SINCE, "member_added", group_id="orders", member_id="new")
+    (row,) = described.found(PATTERN)
     assert "one or more of 3 members of the last generation: orders-0 at /10.0.0.0, orders-1" in row["explanation"]
     assert "does not name those that have rejoined. 1 new member joined and waits." in row["explanation"]
     assert "inferred" == row["evidence"]
 
 
-def test_a_join_phase_that_found_nobody_begins_again(told) -> None:
-    opened(told, since=NOW - 12 * MINUTE)
-    told.line(NOW - 7 * MINUTE, "could_not_complete", group_id="orders")
-    (row,) = told.found(PATTERN)
+def test_a_join_phase_that_found_nobody_begins_again(described) -> None:
+    opened(described, since=NOW - 12 * MINUTE)
+    described.line(NOW - 7 * MINUTE, "could_not_complete", group_id="orders")
+    (row,) = described.found(PATTERN)
     assert f"which is at {instant(NOW - 2 * MINUTE)}" in row["explanation"]
 
 
-def test_the_leader_that_never_synced_is_named(told) -> None:
-    opened(told, "CompletingRebalance")
-    told.line(SINCE, "preparing", group_id="orders", trigger="member_left", member_ids=["orders-2-id"], reason="left")
-    told.line(SINCE + 2 * SECOND, "stabilized", group_id="orders", generation_id=5)
-    (row,) = told.found(PATTERN)
+def test_the_leader_that_never_synced_is_named(described) -> None:
+    opened(described, "CompletingRebalance")
+    described.line(
+        SINCE, "preparing", group_id="orders", trigger="member_left", member_ids=["orders-2-id"], reason="left"
+    )
+    described.line(SINCE + 2 * SECOND, "stabilized", group_id="orders", generation_id=5)
+    (row,) = described.found(PATTERN)
     assert "waits for its leader, orders-0 at /10.0.0.0 (the leader of the last generation)," in row["explanation"]
     assert f"ends it at {instant(SINCE + 2 * SECOND + 300_000)}" in row["explanation"]
     assert (["orders-0", "/10.0.0.0"], "inferred") == (row["instances"], row["evidence"])
 
 
-def test_a_leader_that_the_log_elected_is_the_one(told) -> None:
-    opened(told, "CompletingRebalance")
-    told.line(
+def test_a_leader_that_the_log_elected_is_the_one(described) -> None:
+    opened(described, "CompletingRebalance")
+    described.line(
         SINCE, "leader_replaced", group_id="orders", leader_member_id="orders-1-id", replaced_member_id="orders-0-id"
     )
-    (row,) = told.found(PATTERN)
+    (row,) = described.found(PATTERN)
     assert ("observed", ["orders-1", "/10.0.0.1"]) == (row["evidence"], row["instances"])
 
 
-def test_what_is_not_known_is_said(told) -> None:
-    opened(told, members=0)
-    (row,) = told.found(PATTERN)
+def test_what_is_not_known_is_said(described) -> None:
+    opened(described, members=0)
+    (row,) = described.found(PATTERN)
     assert "The last generation is not known, so whom it waits for is not known." in row["explanation"]
     assert "Which timeout ends it is not known" in row["explanation"]
     assert [] == row["instances"]
 
 
-def test_members_of_a_new_group_that_have_not_reached_their_epoch_are_known(told) -> None:
-    opened(told, "Reconciling", group_protocol="consumer")
-    told.rows[GENERATION_MEMBERS][0]["reconciled_at"] = SINCE
-    told.rows[GENERATION_MEMBERS][1]["reconciled_at"] = SINCE
-    (row,) = told.found(PATTERN)
+def test_members_of_a_new_group_that_have_not_reached_their_epoch_are_known(described) -> None:
+    opened(described, "Reconciling", group_protocol="consumer")
+    described.rows[GENERATION_MEMBERS][0]["reconciled_at"] = SINCE
+    described.rows[GENERATION_MEMBERS][1]["reconciled_at"] = SINCE
+    (row,) = described.found(PATTERN)
     assert ("observed", ["orders-2", "/10.0.0.2"]) == (row["evidence"], row["instances"])
     assert "1 member did not reach epoch 4 yet: orders-2 at /10.0.0.2." in row["explanation"]
     assert "group.consumer.session.timeout.ms, Kafka's default" in row["explanation"]
 
 
-def test_polls_alone_show_a_rebalance_that_lasts(told) -> None:
-    told.group("orders", 7)
+def test_polls_alone_show_a_rebalance_that_lasts(described) -> None:
+    described.group("orders", 7)
     for at, state in (
         (NOW - 20 * MINUTE, "Stable"),
         (SINCE, "PreparingRebalance"),
         (NOW - MINUTE, "PreparingRebalance"),
     ):
-        told.poll(at, "group", "orders", json.dumps({"group_id": "orders", "state": state}))
-    told.poll(NOW, "reassignments", "", "{}")
-    (row,) = told.found(PATTERN)
+        described.poll(at, "group", "orders", json.dumps({"group_id": "orders", "state": state}))
+    described.poll(NOW, "reassignments", "", "{}")
+    (row,) = described.found(PATTERN)
     assert (SINCE, ["poll", "topic"]) == (row["started_at"], row["sources"])
-    told.poll(NOW, "group", "orders", json.dumps({"group_id": "orders", "state": "Stable"}))
-    assert [] == told.found(PATTERN)
+    described.poll(NOW, "group", "orders", json.dumps({"group_id": "orders", "state": "Stable"}))
+    assert [] == described.found(PATTERN)
 
 
-def test_a_rebalance_of_some_seconds_is_not_stuck(told) -> None:
-    opened(told, since=NOW - 30 * SECOND)
-    assert [] == told.found(PATTERN)
+def test_a_rebalance_of_some_seconds_is_not_stuck(described) -> None:
+    opened(described, since=NOW - 30 * SECOND)
+    assert [] == described.found(PATTERN)

@@ -35,7 +35,7 @@ BAD = ("serious", "critical")
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory, now) -> Iterator[str]:
+def described(tmp_path_factory, now) -> Iterator[str]:
     """The address of pages over a warehouse that has everything: advice and diagnoses too."""
     folder: Path = tmp_path_factory.mktemp("told")
     sample.write(folder, sample.everyday(now))
@@ -59,9 +59,9 @@ def told(tmp_path_factory, now) -> Iterator[str]:
 
 @pytest.mark.parametrize("width", [1440, 390])
 @pytest.mark.parametrize("page", PAGES)
-def test_axe_finds_no_serious_fault(browser, told, page, width) -> None:
+def test_axe_finds_no_serious_fault(browser, described, page, width) -> None:
     context = browser.new_context(viewport={"width": width, "height": 900}, reduced_motion="reduce")
-    watched = Watched(context.new_page(), told)
+    watched = Watched(context.new_page(), described)
     opened = watched.open(PAGES[page], "#page .head, #page .empty")
     opened.wait_for_load_state("networkidle")
     found = {}
@@ -80,9 +80,9 @@ def test_axe_finds_no_serious_fault(browser, told, page, width) -> None:
 
 
 @pytest.mark.parametrize("key", ["?", "r", "e"])
-def test_axe_finds_no_serious_fault_in_a_dialog(browser, told, key) -> None:
+def test_axe_finds_no_serious_fault_in_a_dialog(browser, described, key) -> None:
     context = browser.new_context(viewport={"width": 390, "height": 844}, reduced_motion="reduce")
-    watched = Watched(context.new_page(), told)
+    watched = Watched(context.new_page(), described)
     opened = watched.open(PAGES["group"], ".panel .main-svg")
     opened.keyboard.press(key)
     opened.wait_for_selector("dialog h2")

@@ -38,7 +38,7 @@ def saved(page, label):
 
 def test_a_copied_link_shows_the_same_for_ever(reader):
     page = reader.open(GROUP + "&tz=Asia/Kolkata", PLOT)
-    told = page.locator(".moves")
+    described = page.locator(".moves")
     page.keyboard.press("l")
     link = copied(page)
     asked = {k: v[0] for k, v in parse_qs(urlsplit(link).query).items()}
@@ -48,7 +48,7 @@ def test_a_copied_link_shows_the_same_for_ever(reader):
     assert link.startswith(f"{reader.address}/group?")
     page.goto(link)
     page.wait_for_selector(PLOT)
-    assert asked["from"] == told.get_attribute("data-start")
+    assert asked["from"] == described.get_attribute("data-start")
 
 
 def test_a_page_without_a_range_of_its_own_has_a_link_too(reader):
@@ -131,11 +131,11 @@ def test_a_grid_is_saved_in_the_order_the_reader_gave_it(reader):
     "request_", ["", "null", "[]", "{", '{"sortModel": 5, "filterModel": [1]}', '{"startRow": -1}']
 )
 def test_all_rows_of_the_fleet_can_be_had_whatever_is_asked(address, request_):
-    with urlopen(f"{address}/rows?from=now-6h&request={quote(request_)}") as answer:
-        found = json.load(answer)
+    with urlopen(f"{address}/rows?from=now-6h&request={quote(request_)}") as response:
+        found = json.load(response)
     assert found["rowCount"] == len(found["rowData"]) > 2
-    with urlopen(f"{address}/rows?q=billing&tz=Asia/Kolkata") as answer:
-        assert ["billing-worker"] == [row["group"] for row in json.load(answer)["rowData"]]
+    with urlopen(f"{address}/rows?q=billing&tz=Asia/Kolkata") as response:
+        assert ["billing-worker"] == [row["group"] for row in json.load(response)["rowData"]]
 
 
 def test_no_cell_is_a_formula_and_json_is_as_it_was(reader):

@@ -97,9 +97,9 @@ class Asking:
 
     def reads(self, *texts: str) -> None:
         """The page says all of this, and it took three clicks at most."""
-        said = self.page.inner_text("#page")
+        printed = self.page.inner_text("#page")
         for text in texts:
-            assert text in said, (text, said[:3_000])
+            assert text in printed, (text, printed[:3_000])
         assert self.clicks <= 3
 
 

@@ -29,9 +29,9 @@ READ = {"STRING": str, "INT": int, "BIGINT": int, "DOUBLE": float, "TIMESTAMP": 
 
 
 class Engine(Protocol):
-    place: str
+    location: str
 
-    def answer(self, text: str, parameters: dict[str, Any]) -> pa.Table:
+    def response(self, text: str, parameters: dict[str, Any]) -> pa.Table:
         """Raises `ServerOperationError` for what the warehouse refuses."""
 
 
@@ -42,15 +42,15 @@ class SparkEngine:
 
     def __init__(self, spark: SparkSession, folder: Path, schema: str = "") -> None:
         self._spark, self._folder, self._schema = spark, folder, schema
-        self.place = f"spark_catalog.{schema}" if schema else str(folder)
+        self.location = f"spark_catalog.{schema}" if schema else str(folder)
         # Delta's parser does not know parameters; so Spark binds them after it.
         spark.conf.set("spark.sql.legacy.parameterSubstitution.constantsOnly", "true")
         if schema:
-            spark.sql(f"CREATE SCHEMA IF NOT EXISTS {self.place}")
+            spark.sql(f"CREATE SCHEMA IF NOT EXISTS {self.location}")
             for table in folder.glob("*/_delta_log"):
-                spark.sql(f"CREATE TABLE {self.place}.{table.parent.name} USING delta LOCATION '{table.parent}'")
+                spark.sql(f"CREATE TABLE {self.location}.{table.parent.name} USING delta LOCATION '{table.parent}'")
 
-    def answer(self, text: str, parameters: dict[str, Any]) -> pa.Table:
+    def response(self, text: str, parameters: dict[str, Any]) -> pa.Table:
         if not self._schema:
             if (described := re.fullmatch(r"DESCRIBE (HISTORY|DETAIL) delta\.`.*/(\w+)`( LIMIT 1)?", text)) is not None:
                 return DESCRIBED[described[1]](self._folder, described[2])
@@ -65,10 +65,10 @@ class SparkEngine:
 class DuckEngine:
     """A folder as a schema of nobody's."""
 
-    def __init__(self, folder: Path, place: str = "main.regroup") -> None:
-        self._folder, self.place = folder, place
+    def __init__(self, folder: Path, location: str = "main.regroup") -> None:
+        self._folder, self.location = folder, location
 
-    def answer(self, text: str, parameters: dict[str, Any]) -> pa.Table:
+    def response(self, text: str, parameters: dict[str, Any]) -> pa.Table:
         if text.startswith("DESCRIBE SCHEMA"):
             return pa.table({})
         if (
@@ -132,7 +132,7 @@ class Databricks:
     def lake(self, fresh_seconds: float = 3600) -> DatabricksLake:
         warehouse = Warehouse(
             server_hostname="https://workspace.invalid/", http_path="/sql/1.0/warehouses/w",
-            tables=self.engine.place, token="a token",
+            tables=self.engine.location, token="a token",
         )  # fmt: skip
         return DatabricksLake(warehouse, fresh_seconds=fresh_seconds, opened=self.connect)
 
@@ -173,11 +173,11 @@ class Cursor:
     def execute(self, operation: str, parameters: dict[str, Any] | None = None) -> Cursor:
         given = parameters or {}
         self._of.asked.append((operation, given))
-        self._answer = self._of.engine.answer(operation, {name: _received(value) for name, value in given.items()})
+        self._response = self._of.engine.response(operation, {name: _received(value) for name, value in given.items()})
         return self
 
     def fetchall_arrow(self) -> pa.Table:
-        return self._answer
+        return self._response
 
 
 def _received(value: Any) -> Any:

@@ -51,7 +51,7 @@ def databricks(tmp_path, now) -> Databricks:
     return Databricks(DuckEngine(tmp_path))
 
 
-def told(lake, cap: int = 10) -> list[str]:
+def described(lake, cap: int = 10) -> list[str]:
     return [row["group_id"] for row in lake.query(GROUPS, ["groups"], cap, {}).rows]
 
 
@@ -64,10 +64,10 @@ def test_the_connector_has_what_is_called(warehouse) -> None:
     assert issubclass(exc.ServerOperationError, exc.DatabaseError)
     source = inspect.getsource(client) + inspect.getsource(connector_session)
     for found in (known(token="t"), known(client_id="id", client_secret=SECRET)):
-        stated = options(found)
-        inspect.signature(connector.connect).bind(**stated)
-        inspect.signature(client.Connection.__init__).bind(None, **stated)
-        assert all(f'"{key}"' in source or f"{key}:" in source for key in stated if key != "credentials_provider")
+        declared = options(found)
+        inspect.signature(connector.connect).bind(**declared)
+        inspect.signature(client.Connection.__init__).bind(None, **declared)
+        assert all(f'"{key}"' in source or f"{key}:" in source for key in declared if key != "credentials_provider")
 
 
 def known(**who: str) -> Warehouse:
@@ -88,20 +88,20 @@ def test_a_question_is_one_statement_until_a_table_has_changed(databricks, tmp_p
     assert lake.query(GROUPS, ["groups"], 10, {}) is first
     assert 1 == len(databricks.questions)
     sample.write(tmp_path, sample.stuck(now))
-    assert ["nightly-report", "payments-loader", "pricing-static"] == told(lake)
+    assert ["nightly-report", "payments-loader", "pricing-static"] == described(lake)
     assert [text.count("VERSION AS OF 1") for text, _ in databricks.questions] == [0, 1]
 
 
 def test_an_answer_is_capped_and_says_so(databricks) -> None:
     lake = databricks.lake()
-    assert (["nightly-report"], True) == (told(lake, 1), lake.query(GROUPS, ["groups"], 1, {}).is_capped)
+    assert (["nightly-report"], True) == (described(lake, 1), lake.query(GROUPS, ["groups"], 1, {}).is_capped)
     assert not lake.query(GROUPS, ["groups"], 2, {}).is_capped
     assert [2, 3] == [given["p_cap"] for _, given in databricks.questions]
 
 
 def test_a_table_that_is_not_there_is_not_asked_of(databricks, tmp_path) -> None:
     shutil.rmtree(tmp_path / "groups")
-    assert [] == told(databricks.lake())
+    assert [] == described(databricks.lake())
     assert [] == databricks.questions
 
 
@@ -111,19 +111,19 @@ def test_a_version_that_is_gone_is_looked_up_again(databricks, tmp_path, now) ->
     assert 1 == lake.versions()["groups"]
     shutil.rmtree(tmp_path / "groups")
     sample.write(tmp_path, {"groups": sample.stuck(now)["groups"]})
-    assert ["payments-loader"] == told(lake)
+    assert ["payments-loader"] == described(lake)
 
 
 def test_a_table_of_a_newer_regroup_is_named_within_minutes(databricks, tmp_path, monkeypatch) -> None:
     lake, clock = databricks.lake(fresh_seconds=0), [1000.0]
     monkeypatch.setattr("dashboards.lake.databricks_versions.monotonic", lambda: clock[0])
-    assert told(lake)
+    assert described(lake)
     newer = {VERSION_PROPERTY: str(SCHEMA_VERSION + 1)}
     DeltaTable(tmp_path / "groups").alter.set_table_properties(newer, raise_if_not_exists=False)
-    assert told(lake)
+    assert described(lake)
     clock[0] += SCHEMA_SECONDS
     with pytest.raises(LakeError, match="The table groups was written by a newer Regroup than these pages"):
-        told(lake)
+        described(lake)
 
 
 def test_a_look_at_the_versions_holds_nobody_up_who_has_seen_some(databricks, monkeypatch) -> None:
@@ -131,8 +131,8 @@ def test_a_look_at_the_versions_holds_nobody_up_who_has_seen_some(databricks, mo
     monkeypatch.setattr("dashboards.lake.databricks_versions.monotonic", lambda: clock[0])
     lake.versions()
     seen, began, gate = len(databricks.asked), threading.Event(), threading.Event()
-    answer = databricks.engine.answer
-    monkeypatch.setattr(databricks.engine, "answer", lambda *given: began.set() or (gate.wait(10) and answer(*given)))
+    response = databricks.engine.response
+    monkeypatch.setattr(databricks.engine, "response", lambda *given: began.set() or (gate.wait(10) and response(*given)))
     clock[0] += 9
     lake.versions()
     assert seen == len(databricks.asked), "looked at just now"
@@ -167,12 +167,12 @@ REFUSED = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("error", "said"), REFUSED)
-def test_what_goes_wrong_is_one_sentence_on_the_page(databricks, monkeypatch, now, caplog, error, said) -> None:
-    monkeypatch.setattr(databricks.engine, "answer", lambda *_: fail(error))
+@pytest.mark.parametrize(("error", "printed"), REFUSED)
+def test_what_goes_wrong_is_one_sentence_on_the_page(databricks, monkeypatch, now, caplog, error, printed) -> None:
+    monkeypatch.setattr(databricks.engine, "response", lambda *_: fail(error))
     for path in ("/", "/health", "/storms"):
         text = words(page(Store(databricks.lake()), path, "", None, now)[0])
-        assert said in text
+        assert printed in text
         assert "'x'" not in text
     assert str(error) in caplog.text
 
@@ -203,9 +203,9 @@ def certificate(tmp_path_factory) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("status", "said"), [(401, "HTTP 401"), (403, "HTTP 403"), (404, "no SQL warehouse"), (503, "may be starting"), (0, "may be starting")]
+    ("status", "printed"), [(401, "HTTP 401"), (403, "HTTP 403"), (404, "no SQL warehouse"), (503, "may be starting"), (0, "may be starting")]
 )  # fmt: skip
-def test_the_real_connector_is_refused_in_these_ways(certificate, status, said) -> None:
+def test_the_real_connector_is_refused_in_these_ways(certificate, status, printed) -> None:
     handler = type("Handler", (Tokens,), {"asked": [], "status": status})
     secured = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     secured.load_cert_chain(certificate)
@@ -219,7 +219,7 @@ def test_the_real_connector_is_refused_in_these_ways(certificate, status, said) 
         found = replace(known(token=SECRET), server_hostname="127.0.0.1")
         quick = {"_retry_stop_after_attempts_duration": 1}
         connections = Connections(found, lambda known: connector.connect(**options(known) | local | quick))
-        with pytest.raises(LakeError, match=said) as caught:
+        with pytest.raises(LakeError, match=printed) as caught:
             connections.ask("SELECT 1", {})
         assert SECRET not in str(caught.value)
         if status:
@@ -230,12 +230,12 @@ def test_the_real_connector_is_refused_in_these_ways(certificate, status, said) 
 
 
 def test_after_an_error_the_tables_are_read_again(databricks, monkeypatch) -> None:
-    lake, answer = databricks.lake(fresh_seconds=0), databricks.engine.answer
-    monkeypatch.setattr(databricks.engine, "answer", lambda *_: fail(OSError("gone")))
+    lake, response = databricks.lake(fresh_seconds=0), databricks.engine.response
+    monkeypatch.setattr(databricks.engine, "response", lambda *_: fail(OSError("gone")))
     with pytest.raises(LakeError):
-        told(lake)
-    monkeypatch.setattr(databricks.engine, "answer", answer)
-    assert ["nightly-report", "pricing-static"] == told(lake)
+        described(lake)
+    monkeypatch.setattr(databricks.engine, "response", response)
+    assert ["nightly-report", "pricing-static"] == described(lake)
 
 
 def test_without_its_packages_one_sentence_says_what_to_install(monkeypatch) -> None:
@@ -255,11 +255,11 @@ class Tokens(BaseHTTPRequestHandler):
         kind, _, who = self.headers["Authorization"].partition(" ")
         known = b64decode(who).decode() if kind == "Basic" else who
         self.asked.append(body | {"path": self.path, "kind": kind, "who": known})
-        told = json.dumps({"access_token": f"token {len(self.asked)}", "expires_in": 3600}).encode()
+        described = json.dumps({"access_token": f"token {len(self.asked)}", "expires_in": 3600}).encode()
         self.send_response(self.status)
-        self.send_header("Content-Length", str(len(told)))
+        self.send_header("Content-Length", str(len(described)))
         self.end_headers()
-        self.wfile.write(told)
+        self.wfile.write(described)
 
     def log_message(self, *_: object) -> None:
         pass
@@ -288,10 +288,10 @@ def test_a_service_principal_gets_a_token_and_a_new_one_before_it_ends(tokens, m
 
 def test_a_refused_or_absent_token_is_one_sentence_without_the_secret(tokens) -> None:
     tokens.status = 401
-    for url, said in (
+    for url, printed in (
         (tokens.url, r"no token \(HTTP 401\)"),
         ("http://127.0.0.1:9/oidc/v1/token", "No token could be obtained"),
     ):
-        with pytest.raises(LakeError, match=said) as caught:
+        with pytest.raises(LakeError, match=printed) as caught:
             ServicePrincipal(url, "id", SECRET).headers()
         assert SECRET not in str(caught.value)

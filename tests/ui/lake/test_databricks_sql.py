@@ -76,13 +76,13 @@ def folder(tmp_path_factory, now) -> Path:
     """A bit of everything."""
     folder = tmp_path_factory.mktemp("asked")
     rows = sample.merge({}, sample.everyday(now), sample.hostile(now, HOSTILE))
-    said = {"cluster": sample.CLUSTER, "observed_at": now - 60_000, "source": "poll", "subject": "orders"}
+    printed = {"cluster": sample.CLUSTER, "observed_at": now - 60_000, "source": "poll", "subject": "orders"}
     bodies = {
         "end_offsets": {"topic": "orders", "ends": {"0": 7}},
         "error": {"call": "DescribeGroups", "text": "no", "subject": HOSTILE[0]},
         "group_list": {},
     }
-    rows["admin_observations"] = [said | {"kind": kind, "body": json.dumps(body)} for kind, body in bodies.items()]
+    rows["admin_observations"] = [printed | {"kind": kind, "body": json.dumps(body)} for kind, body in bodies.items()]
     rows["generations"][0] |= {"not_costed": "too_large", "resources_not_costed": 250_000}
     limit = {"limit_name": "max_groups", "cluster": sample.CLUSTER, "reached_at": now, "allowed": 10, "groups": 3}
     rows["limits_reached"] = [limit | {"example": HOSTILE[0]}]
@@ -110,8 +110,10 @@ def folder(tmp_path_factory, now) -> Path:
     ]  # fmt: skip
     sample.write(folder, rows)
     for table in (ADVICE, DIAGNOSES, PATTERNS):
-        told = [gold(table, group, now - 1000) for group in (*HOSTILE, "billing-worker", "shipping-planner")]
-        write_deltalake(f"{folder}/{table.name}", stored([whole(of_table(row, table), table) for row in told], table))
+        described = [gold(table, group, now - 1000) for group in (*HOSTILE, "billing-worker", "shipping-planner")]
+        write_deltalake(
+            f"{folder}/{table.name}", stored([whole(of_table(row, table), table) for row in described], table)
+        )
     hit = {"pattern": "offsets_partition_down", "ended_at": None, "sources": ["log"], "groups": len(HOSTILE)}
     down = gold(CLUSTER_PATTERNS, HOSTILE[0], now - 1000) | hit | {"group_ids": list(HOSTILE)}
     shape = CLUSTER_PATTERNS
@@ -145,8 +147,8 @@ def asked(folder, now) -> dict[str, list[tuple[Any, int, dict[str, Any]]]]:
 
 def plain(rows: Rows, sql: str) -> tuple[list[Any], bool]:
     """Nine digits of numbers with a fraction, and rows in order if the query has one."""
-    told = [_plain(row) for row in rows.rows]
-    return (told if "ORDER BY" in sql.rpartition(")")[2] else sorted(told, key=repr)), rows.is_capped
+    described = [_plain(row) for row in rows.rows]
+    return (described if "ORDER BY" in sql.rpartition(")")[2] else sorted(described, key=repr)), rows.is_capped
 
 
 def _plain(value: Any) -> Any:
@@ -168,8 +170,8 @@ def assert_same(folder: Path, lake: DatabricksLake, questions, prefixes) -> int:
 
 
 def test_every_sql_text_of_the_pages_is_asked(asked) -> None:
-    told = [vars(import_module(f"dashboards.{name}")) for name in MODULES]
-    texts = {text for names in told for text in names.values() if isinstance(text, str) and "$cap" in text}
+    described = [vars(import_module(f"dashboards.{name}")) for name in MODULES]
+    texts = {text for names in described for text in names.values() if isinstance(text, str) and "$cap" in text}
     assert texts <= set(asked)
     assert len(texts) > 35
 

@@ -55,9 +55,9 @@ def test_a_groups_answers_are_the_same_whichever_files_are_left_out(stores, now,
         for end in range(now - 60 * MINUTE, now + 10 * MINUTE, 23 * MINUTE):
             window = Window(end - width * MINUTE, end, is_live=False)
             for ask in ("generations", "members", "stalls", "events", "gaps"):
-                answer = getattr(some, ask)(*key, window)
-                assert answer == getattr(every, ask)(*key, window), (ask, key, window)
-                found += len(answer.rows)
+                response = getattr(some, ask)(*key, window)
+                assert response == getattr(every, ask)(*key, window), (ask, key, window)
+                found += len(response.rows)
     assert found > 50
 
 

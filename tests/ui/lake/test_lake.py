@@ -91,7 +91,7 @@ def test_a_time_means_the_same_wherever_the_pages_run(tmp_path, monkeypatch, now
 
 
 def test_who_asks_the_same_at_once_is_answered_by_one_question():
-    answers, release, asked = QueryCache(100), threading.Event(), []
+    responses, release, asked = QueryCache(100), threading.Event(), []
 
     def ask():
         asked.append(1)
@@ -99,7 +99,7 @@ def test_who_asks_the_same_at_once_is_answered_by_one_question():
         return Rows([{"a": 1}], is_capped=False)
 
     with ThreadPoolExecutor(8) as pool:
-        waiting = [pool.submit(answers.get, "key", ask) for _ in range(8)]
+        waiting = [pool.submit(responses.get, "key", ask) for _ in range(8)]
         release.set()
         assert 1 == len({id(each.result()) for each in waiting})
     assert [1] == asked
@@ -118,19 +118,19 @@ def test_many_may_ask_different_questions_at_once(tmp_path):
 
 
 def test_a_question_that_failed_is_asked_again():
-    answers = QueryCache(100)
+    responses = QueryCache(100)
     with pytest.raises(ZeroDivisionError):
-        answers.get("key", lambda: 1 // 0)
-    assert [] == answers.get("key", lambda: Rows([], is_capped=False)).rows
+        responses.get("key", lambda: 1 // 0)
+    assert [] == responses.get("key", lambda: Rows([], is_capped=False)).rows
 
 
 def test_kept_answers_have_an_upper_size():
-    answers, asked = QueryCache(25), []
+    responses, asked = QueryCache(25), []
 
     def ask(key):
         asked.append(key)
         return Rows([{"a": 1, "b": 2}] * 5, is_capped=False)
 
     for key in ("one", "two", "three", "three", "two", "one"):
-        answers.get(key, lambda key=key: ask(key))
+        responses.get(key, lambda key=key: ask(key))
     assert ["one", "two", "three", "one"] == asked

@@ -62,9 +62,9 @@ def shared(tmp_path_factory, now) -> Path:
             ("cluster", []),
         ]
     ]
-    said = {"cluster": sample.CLUSTER, "observed_at": now, "source": "poll", "kind": "error"}
+    printed = {"cluster": sample.CLUSTER, "observed_at": now, "source": "poll", "kind": "error"}
     rows["admin_observations"] = [
-        said | {"subject": f"{team}-1", "body": json.dumps({"call": "DescribeGroups", "text": f"{team}-text"})}
+        printed | {"subject": f"{team}-1", "body": json.dumps({"call": "DescribeGroups", "text": f"{team}-text"})}
         for team in TEAMS
     ]
     broken = {
@@ -84,8 +84,8 @@ def shared(tmp_path_factory, now) -> Path:
     sample.write(folder, rows)
     about = {"cluster": sample.CLUSTER, "as_of": now, "window_start_at": now - 1, "window_end_at": now}
     for table in (ADVICE, DIAGNOSES, VERDICTS, PATTERNS, ALERTS):
-        told = [_gold(table, team, about) for team in TEAMS]
-        rows_of_table = stored([whole(of_table(row, table), table) for row in told], table)
+        described = [_gold(table, team, about) for team in TEAMS]
+        rows_of_table = stored([whole(of_table(row, table), table) for row in described], table)
         write_deltalake(f"{folder}/{table.name}", rows_of_table, mode="append")
     shape = CLUSTER_PATTERNS
     incidents = [_incident("alpha", now), _incident("beta", now), _incident("both", now, *TEAMS)]
@@ -140,14 +140,14 @@ def addresses() -> list[str]:
     return [f"{path}?{query}" for path, query in product(PATHS, [*asked, "from=all&storm=of-both"])]
 
 
-def every_answer(client, reader: dict[str, str]):
+def every_response(client, reader: dict[str, str]):
     """What the reader gets to an address, from every callback and every endpoint that takes no name."""
-    told = client.get("/_dash-dependencies", headers=reader).json
+    described = client.get("/_dash-dependencies", headers=reader).json
     grid = {"startRow": 0, "endRow": 100, "sortModel": [], "filterModel": {}}
     for address in addresses():
         path, _, query = address.partition("?")
         given = {"pathname": path, "search": f"?{query}", "getRowsRequest": grid, "n_intervals": 1}
-        for callback in (each for each in told if not each["clientside_function"]):
+        for callback in (each for each in described if not each["clientside_function"]):
             names = [each.rsplit(".", 1) for each in callback["output"].strip(".").split("...")]
             outputs = [{"id": json.loads(i) if i.startswith("{") else i, "property": p} for i, p in names]
             body = {
@@ -189,7 +189,7 @@ SECRETS = (
 @pytest.mark.parametrize(("name", "mine", "others"), [("ann", "alpha", "beta"), ("bob", "beta", "alpha")])
 def test_no_page_and_no_endpoint_tells_a_reader_of_anothers_groups(client, name, mine, others):
     own = 0
-    for address, text in every_answer(client, headers(name)):
+    for address, text in every_response(client, headers(name)):
         assert "Something went wrong" not in text, address
         for word in SECRETS:
             assert f"{others}-{word}" not in text, (address, word)
@@ -202,17 +202,17 @@ def test_no_page_and_no_endpoint_tells_a_reader_of_anothers_groups(client, name,
 
 @pytest.mark.parametrize("who", [("eve",), ("nil",), ("@ops",), ("eve", "nobody"), ("ann@ops",)])
 def test_who_is_not_named_sees_nothing_and_is_told_why(client, who):
-    for address, text in every_answer(client, headers(*who)):
+    for address, text in every_response(client, headers(*who)):
         if not any(team in address for team in TEAMS):
             assert "alpha-" not in text, address
             assert "beta-" not in text, address
-    assert "No groups for you" in "".join(text for _, text in every_answer(client, headers(*who)))
+    assert "No groups for you" in "".join(text for _, text in every_response(client, headers(*who)))
 
 
 @pytest.mark.parametrize("who", [("eve", "ops"), ("eve", "both"), ("eve", "other", " both ")])
 def test_a_reader_may_be_named_by_a_group_that_the_proxy_tells(client, who):
-    told = "".join(text for _, text in every_answer(client, headers(*who)))
-    assert all(f"{team}-client" in told and f"{team}-explanation" in told for team in TEAMS)
+    described = "".join(text for _, text in every_response(client, headers(*who)))
+    assert all(f"{team}-client" in described and f"{team}-explanation" in described for team in TEAMS)
 
 
 def test_a_mark_is_seen_by_those_it_is_about_and_names_them_no_other_group(shared, lake):
@@ -285,17 +285,17 @@ def test_a_list_of_names_finds_out_nobody_from_the_id_of_a_storm(tmp_path, now, 
         for length in (16, 32, 64)
     }
     storm_id = sha256(f"{sample.CLUSTER}\n{scope}\n{began}\nbeta-7".encode()).hexdigest()[:16]
-    told = storm(now, storm_id, "alpha", "beta") | {"group_ids": ["beta-7", "alpha-1"], "started_at": began}
-    sample.write(tmp_path, sample.merge(of_team(now, "alpha"), {"storms": [told]}))
+    described = storm(now, storm_id, "alpha", "beta") | {"group_ids": ["beta-7", "alpha-1"], "started_at": began}
+    sample.write(tmp_path, sample.merge(of_team(now, "alpha"), {"storms": [described]}))
     seen = of_both(lake(tmp_path), "alpha-")["storm_id"]
     assert seen not in digests
     assert seen not in {sha256(each.encode()).hexdigest()[: len(seen)] for each in digests}
     # Asking for an id tells no more than seeing it does.
     access = Access.of(proxies="127.0.0.0/8", readers=ALLOWED)
     store = create_app(lake(tmp_path), access=access).server.test_client()
-    for wanted, answer in ((seen, "groups that you may not see"), (storm_id, "No storm has this id")):
+    for wanted, response in ((seen, "groups that you may not see"), (storm_id, "No storm has this id")):
         body = shown_to(store, f"?storm={wanted}", "ann")
-        assert answer in body
+        assert response in body
         assert "beta" not in body
 
 
@@ -314,9 +314,9 @@ def shown_to(client, search: str, name: str) -> str:
         "state": [{"id": "seen", "property": "data", "value": None}],
         "changedPropIds": [],
     }
-    answer = client.post("/_dash-update-component", json=body, headers=headers(name))
-    assert 200 == answer.status_code
-    return answer.get_data(as_text=True)
+    response = client.post("/_dash-update-component", json=body, headers=headers(name))
+    assert 200 == response.status_code
+    return response.get_data(as_text=True)
 
 
 def test_the_pages_say_that_they_hide_why_and_nothing_of_the_cause(client):
@@ -333,7 +333,7 @@ def test_a_user_whom_the_proxy_calls_token_is_not_the_tokens_reader(shared, lake
 
 
 @pytest.mark.parametrize(
-    "told",
+    "described",
     [
         {"X-Forwarded-User": "ann\xa0"}, {"X-Forwarded-User": "\x85ann"}, {"X-Forwarded-User": "\xa0@ops"},
         {"X-Forwarded-User": "ann, eve"}, {"X-Forwarded-User": "ANN"}, {"X-Forwarded-User": "@ops"},
@@ -342,27 +342,29 @@ def test_a_user_whom_the_proxy_calls_token_is_not_the_tokens_reader(shared, lake
         {"X-Forwarded-User": "eve", "X-Forwarded-Groups": "@ops, ops/admin, OPS"},
     ],
 )  # fmt: skip
-def test_a_name_that_only_resembles_a_readers_is_nobodys(client, told):
-    assert [] == client.get("/search?q=a", headers=told).json["groups"]
+def test_a_name_that_only_resembles_a_readers_is_nobodys(client, described):
+    assert [] == client.get("/search?q=a", headers=described).json["groups"]
 
 
 def test_that_something_could_not_be_read_is_told_to_everybody(client):
-    told = "".join(text for address, text in every_answer(client, headers("ann")) if address.startswith("/health"))
-    assert "bad_value" in told
-    assert "2 records in quarantine" in told
-    assert "no call to a broker refused" not in told
-    assert "log lines in an unknown layout" in told
-    assert "Set events_layout" in told
-    assert not any(f"{team}-line" in told for team in TEAMS)
+    described = "".join(
+        text for address, text in every_response(client, headers("ann")) if address.startswith("/health")
+    )
+    assert "bad_value" in described
+    assert "2 records in quarantine" in described
+    assert "no call to a broker refused" not in described
+    assert "log lines in an unknown layout" in described
+    assert "Set events_layout" in described
+    assert not any(f"{team}-line" in described for team in TEAMS)
 
 
 def test_that_a_job_failed_or_a_rule_is_broken_is_told_to_everybody_but_not_by_whose_group(tmp_path, now):
     sample.write(tmp_path, sample.operations(now, "beta-1"))
     lake = LocalLake(tmp_path)
-    for table, told, hidden in (("job_runs", "outcome", "error"), ("quality_results", "rows_failed", "examples")):
+    for table, described, hidden in (("job_runs", "outcome", "error"), ("quality_results", "rows_failed", "examples")):
         sql = f"SELECT * FROM {table} LIMIT $cap"
         (row,) = lake.query(sql, [table], 9, {}, ("alpha-",)).rows
-        assert (row[told] in ("failed", 1), row[hidden]) == (True, None)
+        assert (row[described] in ("failed", 1), row[hidden]) == (True, None)
 
 
 def test_of_a_pattern_that_hit_others_too_nothing_but_its_times_and_size_is_shown(shared, lake):
@@ -390,20 +392,20 @@ def test_a_prefix_is_compared_as_it_is(shared, prefix, lake):
 
 
 def test_nobody_named_means_that_everybody_sees_everything(shared, lake):
-    told = create_app(lake(shared)).server.test_client().get("/search?q=1", base_url="http://127.0.0.1").json
-    assert {"alpha-1", "beta-1"} <= {group["label"] for group in told["groups"]}
+    described = create_app(lake(shared)).server.test_client().get("/search?q=1", base_url="http://127.0.0.1").json
+    assert {"alpha-1", "beta-1"} <= {group["label"] for group in described["groups"]}
 
 
 def test_the_tokens_reader_is_called_token(shared, lake):
     access = Access.of(token="a-token-of-some-length", readers={"token": ["beta-"]})
     client = create_app(lake(shared), access=access).server.test_client()
     bearer = {"Authorization": "Bearer a-token-of-some-length"}
-    told = client.get("/search?q=a", headers=bearer).json
-    assert {"beta-1"} == {group["label"] for group in told["groups"] if "x" not in group["label"]}
+    described = client.get("/search?q=a", headers=bearer).json
+    assert {"beta-1"} == {group["label"] for group in described["groups"] if "x" not in group["label"]}
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "printed"),
     [
         ('[readers]\nann = "alpha-"', "ann must be a list of prefixes"),
         ("readers = 5", "must be a table"),
@@ -411,11 +413,11 @@ def test_the_tokens_reader_is_called_token(shared, lake):
     ],
 )
 def test_a_setting_that_would_show_too_much_or_nothing_is_refused_with_a_sentence(
-    tmp_path, capsys, monkeypatch, text, said
+    tmp_path, capsys, monkeypatch, text, printed
 ):
     monkeypatch.delenv("REGROUP_PAGES_TOKEN", raising=False)
     (tmp_path / "readers.toml").write_text(text)
     assert 2 == main(["--warehouse", str(tmp_path), "--readers", str(tmp_path / "readers.toml"), "--port", "0"])
-    assert said in capsys.readouterr().err
+    assert printed in capsys.readouterr().err
     assert 2 == regroup(["serve", "--config", str(tmp_path / "readers.toml"), "--warehouse", str(tmp_path)])
-    assert said in capsys.readouterr().err
+    assert printed in capsys.readouterr().err

@@ -60,14 +60,14 @@ def store(advised, lake) -> Store:
 def test_the_group_that_would_save_most_comes_first_with_what_to_paste(store) -> None:
     text = words(render(store, parse("/advice", ""), 0))
     assert text.index("<b>slow</b>") < text.index("a-fast-group")
-    for said in (
+    for printed in (
         "1 group of 7 should change",
         "static membership",
         "group.instance.id=",
         "fieldPath: metadata.name",
         "unknown: ",
     ):
-        assert said in text, said
+        assert printed in text, printed
 
 
 def test_a_group_that_is_well_as_it_is_is_told_to_stay_so(store) -> None:
@@ -115,10 +115,10 @@ def test_every_group_is_on_one_of_the_pages_and_the_sum_counts_all(store, monkey
     monkeypatch.setattr(
         "dashboards.queries.store.Store.advice", lambda self, q, skip: GoldStore.advice(self, q, skip, 3)
     )
-    told = [words(render(store, parse("/advice", f"?skip={skip}"), 0)) for skip in (0, 3, 6)]
-    assert all("1 group of 7 should change" in text for text in told)
-    assert [3, 3, 1] == [text.count("What other settings would do") for text in told]
-    assert words(render(store, parse("/advice", "?skip=70"), 0)) == told[0]
+    described = [words(render(store, parse("/advice", f"?skip={skip}"), 0)) for skip in (0, 3, 6)]
+    assert all("1 group of 7 should change" in text for text in described)
+    assert [3, 3, 1] == [text.count("What other settings would do") for text in described]
+    assert words(render(store, parse("/advice", "?skip=70"), 0)) == described[0]
 
 
 def test_a_saving_that_rounds_to_nothing_has_no_sign_and_no_share() -> None:

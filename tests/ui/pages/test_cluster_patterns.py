@@ -20,7 +20,7 @@ def shown(warehouse, prefixes: list[str] | None = None) -> str:
     return words(made)
 
 
-def told(warehouse) -> None:
+def described(warehouse) -> None:
     write(warehouse, COVERAGE, [coverage(records=1, skipped=0, quarantined=0)])
     groups = ["alpha-1", "beta-1"]
     lasting = pattern("offsets_partition_down", "__consumer_offsets-7", groups, explanation="Seven is down.")
@@ -30,7 +30,7 @@ def told(warehouse) -> None:
 
 
 def test_what_lasts_is_listed_with_groups_and_what_to_do(tmp_path) -> None:
-    told(tmp_path)
+    described(tmp_path)
     text = shown(tmp_path)
     for part in (
         "Offsets partition down",
@@ -45,7 +45,7 @@ def test_what_lasts_is_listed_with_groups_and_what_to_do(tmp_path) -> None:
 
 
 def test_a_reader_sees_that_an_incident_hit_others_but_not_whom(tmp_path) -> None:
-    told(tmp_path)
+    described(tmp_path)
     text = shown(tmp_path, ["alpha-"])
     assert "It waits for alpha-2-0." in text
     assert "alpha-1 and 1 other" in text

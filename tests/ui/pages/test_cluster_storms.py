@@ -53,8 +53,8 @@ def test_every_column_sorts_all_groups_and_not_only_those_loaded(store, now, col
         return [row[{"state": "kafka_state"}.get(column, column)] for row in rows]
 
     for way, is_reversed in (("asc", False), ("desc", True)):
-        told = [value for value in values(way) if value is not None]
-        assert sorted(told, reverse=is_reversed) == told
+        described = [value for value in values(way) if value is not None]
+        assert sorted(described, reverse=is_reversed) == described
 
 
 def test_filters_are_the_servers(store, now):

@@ -22,8 +22,8 @@ GROUP = "orders-<b>app</b>"
 
 def evidence(part) -> list[str]:
     """The looks of the grades shown."""
-    looks = [getattr(each, "className", "") or "" for each in parts(part)]
-    return [look for look in looks if look.startswith("evidence")]
+    styles = [getattr(each, "className", "") or "" for each in parts(part)]
+    return [style for style in styles if style.startswith("evidence")]
 
 
 @pytest.fixture(scope="module")

@@ -49,13 +49,13 @@ def troubled(tmp_path, now):
 
 def test_what_was_missed_refused_or_unreadable_is_counted_and_told(troubled, now, page) -> None:
     text = page(troubled, now)
-    for said in (
+    for printed in (
         "3 min old: either nothing has been written since, or nothing was read", "2 records in quarantine",
         "unknown_version", "key <b>version</b> 98", "1 span not read", "deleted by retention before it was read",
         "describe_log_dirs", "CLUSTER_AUTHORIZATION_FAILED", "The brokers are not polled",
         "No coordinator's log has been read",
     ):  # fmt: skip
-        assert said in text, said
+        assert printed in text, printed
 
 
 def test_log_lines_that_were_not_read_are_shown_with_the_setting_that_helps(troubled, now, page) -> None:
@@ -72,13 +72,13 @@ def test_log_lines_that_were_not_read_are_shown_with_the_setting_that_helps(trou
     ]  # fmt: skip
     sample.write(troubled, {"quarantine": rows})
     text = page(troubled, now)
-    for said in (
+    for printed in (
         "2 records in quarantine", "4,006 log lines in an unknown layout or with an unknown text",
         "server.log | unknown_layout | 4003 | in no known layout: line 7 | Set layout of this file in [[clusters.NAME.logs]]",
         "line 6", "line 5", "regroup-events | unknown_layout | 2 | in no known layout: of a topic | Set events_layout",
         "a new text⟨202E⟩ | No setting helps",
     ):  # fmt: skip
-        assert said in text, said
+        assert printed in text, printed
     assert "line 4" not in text
 
 
@@ -105,9 +105,11 @@ def test_what_a_replayed_log_and_its_polls_told_is_not_called_absent(troubled, n
 HOSTILE = "</td><script>alert(1)</script>\u202e"
 
 
-def run(now: int, job: str, outcome: str, *, began: float, told: float, run_id: str = "1", error: str | None = None):
+def run(
+    now: int, job: str, outcome: str, *, began: float, described: float, run_id: str = "1", error: str | None = None
+):
     """Minutes before now that it began and was heard of last."""
-    at = now - int(told * MINUTE)
+    at = now - int(described * MINUTE)
     return {
         "job": job, "run_id": run_id, "told_at": at, "started_at": now - int(began * MINUTE), "outcome": outcome,
         "ended_at": None if outcome == "running" else at, "error": error, "regroup_version": "0.1.0", "host": "h",
@@ -125,9 +127,9 @@ def result(now: int, table: str, rule: str = "key is unique", *, failed: int = 0
 
 def test_a_run_that_went_wrong_comes_first_and_is_counted(troubled, now, page) -> None:
     small_table.append(troubled, JOB_RUNS, [
-        run(now, "analyze", "running", began=50, told=2),
-        run(now, "build", "running", began=30, told=30), run(now, "build", "succeeded", began=30, told=1),
-        run(now, "notify", "failed", began=90, told=80, error=HOSTILE),
+        run(now, "analyze", "running", began=50, described=2),
+        run(now, "build", "running", began=30, described=30), run(now, "build", "succeeded", began=30, described=1),
+        run(now, "notify", "failed", began=90, described=80, error=HOSTILE),
     ])  # fmt: skip
     text = page(troubled, now)
     assert "1 job failed or stopped reporting in the last run" in text
@@ -140,9 +142,9 @@ def test_a_run_that_went_wrong_comes_first_and_is_counted(troubled, now, page) -
 def test_a_killed_run_is_not_called_running(troubled, now, page) -> None:
     silent = 3 * HEARTBEAT_MS / MINUTE
     small_table.append(troubled, JOB_RUNS, [
-        run(now, "ingest", "running", began=600, told=silent),
-        run(now, "build", "running", began=9, told=9, run_id="killed"),
-        run(now, "build", "running", began=4, told=1, run_id="again"),
+        run(now, "ingest", "running", began=600, described=silent),
+        run(now, "build", "running", began=9, described=9, run_id="killed"),
+        run(now, "build", "running", began=4, described=1, run_id="again"),
     ])  # fmt: skip
     text = page(troubled, now)
     assert 2 == text.count("end not reported")
@@ -152,8 +154,8 @@ def test_a_killed_run_is_not_called_running(troubled, now, page) -> None:
 
 def test_a_run_that_still_speaks_is_not_called_lost_because_another_began(troubled, now, page) -> None:
     small_table.append(troubled, JOB_RUNS, [
-        run(now, "ingest", "running", began=60, told=1, run_id="one cluster"),
-        run(now, "ingest", "running", began=30, told=2, run_id="another"),
+        run(now, "ingest", "running", began=60, described=1, run_id="one cluster"),
+        run(now, "ingest", "running", began=30, described=2, run_id="another"),
     ])  # fmt: skip
     assert "end not reported" not in page(troubled, now)
 
@@ -191,7 +193,7 @@ def test_rows_newer_than_the_last_check_are_not_called_checked(troubled, now, pa
 
 
 def test_a_failed_job_is_told_before_anything_was_read(tmp_path, now, page) -> None:
-    small_table.append(tmp_path, JOB_RUNS, [run(now, "ingest", "failed", began=2, told=1, error="No broker.")])
+    small_table.append(tmp_path, JOB_RUNS, [run(now, "ingest", "failed", began=2, described=1, error="No broker.")])
     text = page(tmp_path, now)
     assert "Nothing has been read yet" in text
     assert "ingest | failed" in text

@@ -82,9 +82,9 @@ def test_no_name_becomes_an_element_a_link_or_a_formula(store, now, name) -> Non
         address = State(page=name, start="all").href(name, cluster=sample.CLUSTER, group=text, **more)
         path, _, search = address.partition("?")
         made, _, _ = page(store, path, f"?{search}", None, now)
-        said = json.dumps(made, cls=PlotlyJSONEncoder)
-        assert "Something went wrong" not in said, text
-        assert ("No such generation" if name == "rebalance" else "hold no group of this name") not in said, text
+        printed = json.dumps(made, cls=PlotlyJSONEncoder)
+        assert "Something went wrong" not in printed, text
+        assert ("No such generation" if name == "rebalance" else "hold no group of this name") not in printed, text
         assert_harmless(made)
 
 

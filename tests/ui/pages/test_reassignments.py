@@ -29,11 +29,11 @@ def test_running_ones_come_first_with_the_rebalances_of_the_groups_that_read_the
 
 def test_what_is_bounded_stalled_or_unknown_says_so(store, now) -> None:
     text = words(render(store, parse("/reassignments", "?from=now-1h"), now))
-    for said in (
+    for printed in (
         "stalled for 90 s", "20.0 MB of 80.0 MB (25 %)", "1.3 MB/s", "replicas added (2 of 6)", "cancelled",
         "ended, outcome not observed", "not known", "1, 0, 2 → 2, 3, 5", "or up to 900 ms before", "bounded",
     ):  # fmt: skip
-        assert said in text, said
+        assert printed in text, printed
     assert "inferred" not in text
 
 

@@ -37,7 +37,7 @@ def share_group(warehouse) -> Store:
 def test_the_fleet_says_that_work_and_loss_are_not_observed(tmp_path) -> None:
     found = fleet.block(share_group(tmp_path), parse("/", "from=all"), {}, NOW)
     (shown,) = found["rowData"]
-    assert ("unseen", "work not observed") == (shown["look"], shown["state"])
+    assert ("unseen", "work not observed") == (shown["style"], shown["state"])
     assert (None, "not observed") == (shown["lost"], shown["lost_text"])
 
 

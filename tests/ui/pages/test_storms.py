@@ -37,11 +37,11 @@ def test_open_ones_come_first_and_each_leads_to_itself(store, now) -> None:
     page = render(store, parse("/storms", "?from=now-1h"), now)
     text = words(page)
     assert text.index("billing-worker") < text.index("2 groups together")
-    for said in (
+    for printed in (
         "2 storms in this range, 1 open as last seen", "billing-worker: open for 14 min; 1 group, 2 rebalances",
         "no cause stands out", "≈ 835 (700", "members that went silent (session timeout)", "v2.31",
     ):  # fmt: skip
-        assert said in text, said
+        assert printed in text, printed
     assert {"/storms?from=now-1h&storm=alone", "/storms?from=now-1h&storm=together"} <= set(links(page))
 
 
@@ -55,12 +55,12 @@ def test_an_open_one_lasts_to_what_its_own_cluster_wrote_last_whatever_another_w
 def test_a_storm_says_whom_it_hit_what_differs_and_what_it_followed(store, now) -> None:
     page = render(store, parse("/storms", "?storm=together"), now)
     text = words(page)
-    for said in (
+    for printed in (
         "It began 3 s after the deploy “v2.31”", "≈ 835 (700\N{EN DASH}901)", "4, 3 of them unexplained",
         "45 s later", "client host | /10.0.4.13 | 100 % | 12 % | 8.0 times", "range | 100 % | 0 % | nowhere else",
         "score 0.75", "broker 3 gets new disks",
     ):  # fmt: skip
-        assert said in text, said
+        assert printed in text, printed
     assert "v7" not in text, "a deploy of another group"
     around = f"from={now - 43 * 60_000}&to={now - 10 * 60_000}"
     assert f"/group?{around}&cluster=prod-eu&group=billing-worker" in links(page)
@@ -169,13 +169,14 @@ def test_a_click_on_a_storm_opens_it(watched) -> None:
 
 def test_hostile_text_stays_text(browser, tmp_path, now) -> None:
     rows = sample.hostile(now, HOSTILE)
-    (storm, _), said = sample.storms(now)["storms"], {"cluster": sample.CLUSTER, "kind": "deploy"}
+    (storm, _), printed = sample.storms(now)["storms"], {"cluster": sample.CLUSTER, "kind": "deploy"}
     odd = [{"attribute": t, "value": t, "share": 1.0, "baseline": 0.5, "lift": 2.0} for t in HOSTILE]
     rows["storms"] = [
         storm | {"group_ids": HOSTILE, "explanation": t, "storm_id": t, "differences": odd} for t in HOSTILE
     ]
     rows["marks"] = [
-        said | {"marked_at": now - (20 + 2 * i) * 60_000, "text": t, "group_id": t if i % 2 else None, "marked_by": t}
+        printed
+        | {"marked_at": now - (20 + 2 * i) * 60_000, "text": t, "group_id": t if i % 2 else None, "marked_by": t}
         for i, t in enumerate(HOSTILE)
     ]
     sample.write(tmp_path / "hostile", rows)

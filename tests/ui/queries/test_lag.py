@@ -20,10 +20,10 @@ def looked(at: int, **ends: int) -> dict:
 
 
 def run(first: int, last: int, low: int, high: int, partition: int = 0, **more) -> dict:
-    told = {"topic": "bills", "partition": partition, "is_tombstone": False, "last_offset": last}
+    described = {"topic": "bills", "partition": partition, "is_tombstone": False, "last_offset": last}
     before = {"before_last_commit_at": None, "before_last_committed_offset": None}
     times = {"first_commit_at": first, "last_commit_at": last}
-    return told | before | times | {"first_committed_offset": low, "last_committed_offset": high} | more
+    return described | before | times | {"first_committed_offset": low, "last_committed_offset": high} | more
 
 
 def test_after_a_run_the_commit_is_known_and_within_it_only_its_bounds() -> None:
@@ -51,14 +51,14 @@ def test_a_group_is_never_ahead_of_the_end() -> None:
 
 
 def test_the_sentence_tells_the_first_the_farthest_and_the_last_look() -> None:
-    looks = [Behind(at=T + n * 15_000, least=n_least, most=n_most, known=1, of=1)
+    styles = [Behind(at=T + n * 15_000, least=n_least, most=n_most, known=1, of=1)
              for n, (n_least, n_most) in enumerate([(5, 5), (900, 1_200), (300, 300), (4, 4)])]  # fmt: skip
-    said = lag_sentence(looks, T, T + 60_000)
-    assert "(4 polls): 5 at" in said
-    assert "900\N{EN DASH}1,200 at" in said
-    assert "; 4 at" in said
-    assert "300" not in said
-    assert "" == lag_sentence(looks, T + 100_000, T + 200_000)
+    printed = lag_sentence(styles, T, T + 60_000)
+    assert "(4 polls): 5 at" in printed
+    assert "900\N{EN DASH}1,200 at" in printed
+    assert "; 4 at" in printed
+    assert "300" not in printed
+    assert "" == lag_sentence(styles, T + 100_000, T + 200_000)
 
 
 def test_the_pages_of_a_group_and_of_its_rebalance_say_it_where_the_poll_looked(tmp_path, now, lake) -> None:

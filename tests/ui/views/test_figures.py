@@ -121,22 +121,22 @@ def test_every_partition_that_stopped_is_a_row_of_the_waterfall():
 
 
 def test_a_rebalance_is_told_in_one_sentence():
-    said = sentences.rebalance(rebalance_of(sample.churny(NOW), 5))
+    printed = sentences.rebalance(rebalance_of(sample.churny(NOW), 5))
     assert re.fullmatch(
         r"billing-3·\w{4} is gone \(session expired\); everyone waited 23\.8 s for billing-1·\w{4}; it took 24 s; "
         r"12 of 12 partitions stopped; ≈ 559 \(90 %: 558\N{EN DASH}560\) partition-seconds lost\.",
-        said,
+        printed,
     )
 
 
 def test_what_is_only_inferred_is_said_to_be_probable():
-    said = sentences.rebalance(rebalance_of(sample.guessed(NOW), 3))
-    assert said.startswith("probably a member left; it took 40 ms\N{EN DASH}15 s; 6 of 6 partitions stopped")
+    printed = sentences.rebalance(rebalance_of(sample.guessed(NOW), 3))
+    assert printed.startswith("probably a member left; it took 40 ms\N{EN DASH}15 s; 6 of 6 partitions stopped")
 
 
 def test_an_emptied_group_loses_nothing():
-    said = sentences.rebalance(rebalance_of(sample.nightly(NOW), 2))
-    assert said.endswith("the last member left, so no loss is counted.")
+    printed = sentences.rebalance(rebalance_of(sample.nightly(NOW), 2))
+    assert printed.endswith("the last member left, so no loss is counted.")
 
 
 def test_every_trigger_can_be_said():
@@ -153,6 +153,6 @@ def test_what_a_static_member_cost_later_is_not_laid_on_the_rebalance_before():
     rows["stalls"].append(back)
     found = rebalance_of(rows, 1)
     assert ([], [back]) == (found.stopped, found.restarted)
-    said = sentences.rebalance(found)
-    assert "no partition-seconds lost; later, static members that came back: 2.0 partition-seconds lost." in said
+    printed = sentences.rebalance(found)
+    assert "no partition-seconds lost; later, static members that came back: 2.0 partition-seconds lost." in printed
     assert not [label for label in waterfall(found).layout.yaxis.ticktext if label.startswith("prices")]

@@ -12,7 +12,7 @@ import pytest
 from dashboards.views import theme
 from schemas.states import Evidence, GroupEventKind, GroupState
 
-COLOURS = {look.colour for look in theme.LOOKS.values()}
+COLOURS = {style.colour for style in theme.STYLES.values()}
 CSS = (Path(theme.__file__).parents[1] / "assets" / "regroup.css").read_text(encoding="utf-8").lower()
 
 # Machado, Oliveira, Fernandes 2009, severity 1.0, for linear RGB.
@@ -99,21 +99,21 @@ def test_looks_stay_apart_for_every_kind_of_colour_vision(vision):
 
 
 def test_no_two_looks_differ_by_colour_alone():
-    shapes = [(look.height, look.pattern) for look in theme.LOOKS.values()]
+    shapes = [(style.height, style.pattern) for style in theme.STYLES.values()]
     assert len(shapes) == len(set(shapes))
-    assert len(theme.LOOKS) == len({look.word for look in theme.LOOKS.values()})
+    assert len(theme.STYLES) == len({style.word for style in theme.STYLES.values()})
 
 
 def test_the_style_sheet_has_the_same_colours():
-    for name, look in theme.LOOKS.items():
+    for name, style in theme.STYLES.items():
         if name != "unknown":
-            assert f"--{name}: {look.colour.lower()};" in CSS
+            assert f"--{name}: {style.colour.lower()};" in CSS
 
 
 def test_every_state_has_a_look_and_an_unheard_of_one_looks_unknown():
-    assert set(GroupState) == set(theme.STATE_LOOKS)
-    assert "unknown" == theme.look_of("SomethingNew")
-    assert "unknown" == theme.look_of(None)
+    assert set(GroupState) == set(theme.STATE_STYLES)
+    assert "unknown" == theme.style_of("SomethingNew")
+    assert "unknown" == theme.style_of(None)
 
 
 def test_every_event_has_a_glyph_with_a_word_of_its_own():
@@ -139,6 +139,6 @@ def test_names_shown_together_differ_while_there_are_hues():
 
 
 def test_no_share_group_looks_as_if_it_worked():
-    assert "working" == theme.look_of("Stable", "consumer")
-    assert ("unseen", "empty") == (theme.look_of("Stable", "share"), theme.look_of("Empty", "share"))
-    assert "work not observed" == theme.LOOKS["unseen"].word
+    assert "working" == theme.style_of("Stable", "consumer")
+    assert ("unseen", "empty") == (theme.style_of("Stable", "share"), theme.style_of("Empty", "share"))
+    assert "work not observed" == theme.STYLES["unseen"].word

@@ -54,12 +54,12 @@ def test_a_group_whose_state_is_not_known_is_unknown_all_along():
 def test_an_eager_rebalance_is_stopped_then_assigning_then_working():
     rows = sample.churny(NOW)
     fifth = next(g for g in rows["generations"] if g["generation_id"] == 5)
-    looks = [(s.kind, s.start, s.evidence) for s in strip(rows) if s.generation == 5]
+    styles = [(s.kind, s.start, s.evidence) for s in strip(rows) if s.generation == 5]
     assert [
         ("stopped", fifth["prepared_at"], Evidence.OBSERVED),
         ("assigning", fifth["joined_at"], Evidence.OBSERVED),
         ("working", fifth["synced_at"], Evidence.OBSERVED),
-    ] == looks
+    ] == styles
 
 
 def test_a_start_that_is_only_bounded_fades_in_over_its_bounds():

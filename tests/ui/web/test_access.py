@@ -37,9 +37,9 @@ def test_the_command_refuses_an_open_address_with_a_sentence(tmp_path, capsys, m
 
 @pytest.mark.parametrize("host", ["evil.example", "evil.example:8050", "10.1.2.3:8050", ""])
 def test_another_name_for_this_machine_is_refused(client, host) -> None:
-    answer = client().get("/", headers={"Host": host})
-    assert 403 == answer.status_code
-    assert "default-src 'self'" in answer.headers["Content-Security-Policy"]
+    response = client().get("/", headers={"Host": host})
+    assert 403 == response.status_code
+    assert "default-src 'self'" in response.headers["Content-Security-Policy"]
 
 
 @pytest.mark.parametrize("host", ["localhost:8050", "127.0.0.1", "[::1]:8050"])
@@ -103,15 +103,15 @@ def test_behind_a_proxy_only_that_proxy_is_heard_and_it_must_say_who_asks(client
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "printed"),
     [
         ({"token": "short"}, "at least 16 characters"),
         ({"token": TOKEN, "proxies": "10.0.0.0/8"}, "not both"),
         ({"proxies": "somewhere"}, "networks such as"),
     ],
 )
-def test_a_guard_that_makes_no_sense_is_refused_with_a_sentence(given, said) -> None:
-    with pytest.raises(ValueError, match=said):
+def test_a_guard_that_makes_no_sense_is_refused_with_a_sentence(given, printed) -> None:
+    with pytest.raises(ValueError, match=printed):
         Access.of(**given)
 
 
@@ -158,17 +158,19 @@ BEHIND = {"proxies": "127.0.0.0/8", "hosts": "Regroup, 10.0.0.5", "address": "ht
     ],
 )  # fmt: skip
 def test_a_proxy_asks_for_the_pages_by_a_name_of_theirs(client, host, status) -> None:
-    answer = client(**BEHIND).get("/", headers={"Host": host, "X-Forwarded-User": "ada"})
-    assert status == answer.status_code
-    assert (status == 403) == (b"pages_hosts" in answer.data)
+    response = client(**BEHIND).get("/", headers={"Host": host, "X-Forwarded-User": "ada"})
+    assert status == response.status_code
+    assert (status == 403) == (b"pages_hosts" in response.data)
 
 
 @pytest.mark.parametrize(
     ("host", "status"), [("10.1.2.3:8050", 200), ("[2001:db8::1]:8050", 200), ("evil.example", 403)]
 )
 def test_pages_that_listen_everywhere_go_by_every_address_and_by_no_name(client, host, status) -> None:
-    answer = client(proxies="127.0.0.0/8", hosts="0.0.0.0").get("/", headers={"Host": host, "X-Forwarded-User": "ada"})
-    assert status == answer.status_code
+    response = client(proxies="127.0.0.0/8", hosts="0.0.0.0").get(
+        "/", headers={"Host": host, "X-Forwarded-User": "ada"}
+    )
+    assert status == response.status_code
 
 
 @pytest.mark.parametrize("host", ["[::1", "[", "127.0.0.1@evil.example", "evil.example\\@127.0.0.1", "a b", "\xff"])
@@ -182,7 +184,7 @@ def test_an_address_that_is_none_leads_home(client, wanted) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "printed"),
     [
         ({"proxies": ","}, "names no network"),
         ({"proxies": " "}, "names no network"),
@@ -195,6 +197,6 @@ def test_an_address_that_is_none_leads_home(client, wanted) -> None:
         ({"readers": 0}, "must be a table"),
     ],
 )
-def test_a_setting_that_would_guard_nothing_is_refused_with_a_sentence(given, said) -> None:
-    with pytest.raises(ValueError, match=said):
+def test_a_setting_that_would_guard_nothing_is_refused_with_a_sentence(given, printed) -> None:
+    with pytest.raises(ValueError, match=printed):
         Access.of(**given)

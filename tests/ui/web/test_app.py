@@ -24,15 +24,15 @@ from tests.ui.reading import words
     "path", ["/", "/healthz", "/group?group=x", "/_dash-layout", "/assets/regroup.css", "/nowhere"]
 )
 def test_every_answer_carries_the_security_headers(address, path):
-    with urlopen(address + path) as answer:
-        policy = answer.headers["Content-Security-Policy"]
+    with urlopen(address + path) as response:
+        policy = response.headers["Content-Security-Policy"]
     assert "default-src 'self'" in policy
     assert "frame-ancestors 'none'" in policy
     assert "unsafe-eval" not in policy
     assert "script-src 'self' 'sha256-" in policy
-    assert "nosniff" == answer.headers["X-Content-Type-Options"]
-    assert "no-referrer" == answer.headers["Referrer-Policy"]
-    assert "waitress" not in str(answer.headers).lower()
+    assert "nosniff" == response.headers["X-Content-Type-Options"]
+    assert "no-referrer" == response.headers["Referrer-Policy"]
+    assert "waitress" not in str(response.headers).lower()
 
 
 def test_health_is_one_word(address):
@@ -83,10 +83,10 @@ def test_a_group_whose_state_is_not_known_is_never_said_to_be_quiet(tmp_path, no
         row["lost"],
         row["rebalances"],
     )
-    told = words(page(store, "/group", "?cluster=prod-eu&group=stock-loader-next", None, now)[0])
-    assert "whether it rebalanced is not known" in told
-    assert "Nothing happened" not in told
-    assert "No rebalance" not in told
+    described = words(page(store, "/group", "?cluster=prod-eu&group=stock-loader-next", None, now)[0])
+    assert "whether it rebalanced is not known" in described
+    assert "Nothing happened" not in described
+    assert "No rebalance" not in described
 
 
 def test_old_data_is_shown_whole_by_default_and_said_to_be_old(tmp_path, now, lake):
@@ -117,8 +117,8 @@ def test_who_asks_for_what_cannot_be_read_is_told_why_without_a_traceback(tmp_pa
         def query(self, *_, **__):
             raise LakeError("The SQL warehouse is stopped: start it.")
 
-    answer = create_app(Asleep(tmp_path)).server.test_client().get(path, base_url="http://127.0.0.1")
-    assert (503, "The SQL warehouse is stopped: start it.\n") == (answer.status_code, answer.text)
+    response = create_app(Asleep(tmp_path)).server.test_client().get(path, base_url="http://127.0.0.1")
+    assert (503, "The SQL warehouse is stopped: start it.\n") == (response.status_code, response.text)
 
 
 def test_a_failure_is_one_sentence_without_its_cause(tmp_path, now, caplog):

@@ -97,14 +97,14 @@ def bearer(token: str) -> dict[str, str]:
 
 def test_guesses_are_answered_429_by_whichever_way_they_come(client) -> None:
     for n in range(BURST):
-        answer = (
+        response = (
             client.post("/login", data={"token": f"guess-{n}"}) if n % 2 else client.get("/", headers=bearer(f"{n}"))
         )
-        assert 401 == answer.status_code
-    for answer in (client.post("/login", data={"token": TOKEN}), client.get("/", headers=bearer(TOKEN))):
-        assert 429 == answer.status_code
-        assert 1 <= int(answer.headers["Retry-After"]) <= 5
-        assert "Set-Cookie" not in answer.headers
+        assert 401 == response.status_code
+    for response in (client.post("/login", data={"token": TOKEN}), client.get("/", headers=bearer(TOKEN))):
+        assert 429 == response.status_code
+        assert 1 <= int(response.headers["Retry-After"]) <= 5
+        assert "Set-Cookie" not in response.headers
 
 
 def test_whoever_has_a_cookie_reads_on_while_the_same_address_guesses(client, tmp_path) -> None:

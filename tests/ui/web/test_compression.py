@@ -40,11 +40,11 @@ def test_invented_fingerprints_queries_and_encodings_add_nothing(client, kept) -
     client.get(SCRIPT, headers={"Accept-Encoding": "gzip"})
     once = kept[0].bytes
     assert 0 < once < 1_000_000
-    told = (f"gzip;q=0.{n}, x{n}" for n in range(300))
-    for n, encoding in enumerate(told):
+    described = (f"gzip;q=0.{n}, x{n}" for n in range(300))
+    for n, encoding in enumerate(described):
         for path in (f"{SUITE}/dash_core_components.v{n}m{n:x}.js", f"{SCRIPT}?{n}", f"{SCRIPT}?a={n}#b"):
-            answer = client.get(path, headers={"Accept-Encoding": encoding})
-            assert "gzip" == answer.headers["Content-Encoding"]
+            response = client.get(path, headers={"Accept-Encoding": encoding})
+            assert "gzip" == response.headers["Content-Encoding"]
     assert once == kept[0].bytes
 
 

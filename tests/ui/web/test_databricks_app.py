@@ -69,8 +69,8 @@ def test_the_source_that_is_uploaded_has_what_the_command_starts(bundle, app) ->
 
 
 def test_the_environment_is_what_the_command_reads(app) -> None:
-    stated = {each["name"] for each in app["config"]["env"]}
-    assert set(ENVIRONMENT) == stated | set(PLATFORM)
+    declared = {each["name"] for each in app["config"]["env"]}
+    assert set(ENVIRONMENT) == declared | set(PLATFORM)
     assert databricks_app.warehouse(ENVIRONMENT).http_path == "/sql/1.0/warehouses/0123"
     for name in ENVIRONMENT:
         with pytest.raises(LakeError, match=name):
@@ -78,10 +78,10 @@ def test_the_environment_is_what_the_command_reads(app) -> None:
 
 
 def test_what_the_app_installs_is_locked_and_has_all_that_the_pages_import() -> None:
-    stated = tomllib.loads((ROOT / "pyproject.toml").read_text())
-    ours = stated["project"]
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    ours = declared["project"]
     bound = {Requirement(each).name for each in (*ours["dependencies"], *ours["optional-dependencies"]["databricks"])}
-    wanted = {Requirement(each) for each in stated["dependency-groups"]["app"]}
+    wanted = {Requirement(each) for each in declared["dependency-groups"]["app"]}
     assert {each.name for each in wanted} <= bound
     assert not any(each.specifier for each in wanted), "bounds are stated once, with the dependencies"
     pinned = {package["name"] for package in LockedPackages().group("app")}
@@ -114,8 +114,10 @@ def readers(tmp_path):
 
 
 def seen(client, **headers: str) -> set[str]:
-    told = client.get("/search?q=e", headers={name.replace("_", "-"): value for name, value in headers.items()})
-    return {group["label"] for group in told.json["groups"]} if told.status_code == 200 else {told.status}
+    described = client.get("/search?q=e", headers={name.replace("_", "-"): value for name, value in headers.items()})
+    return (
+        {group["label"] for group in described.json["groups"]} if described.status_code == 200 else {described.status}
+    )
 
 
 def test_the_platform_says_who_reads_and_the_readers_list_what_they_see(lake, tmp_path, now, readers) -> None:
@@ -132,14 +134,14 @@ def test_the_platform_says_who_reads_and_the_readers_list_what_they_see(lake, tm
     assert {"billing-worker", "payments-loader"} <= seen(everybody, X_Forwarded_Email="eve@example.org")
 
 
-@pytest.mark.parametrize(("text", "said"), [("", "names no readers"), ("[reader]\na = ['b']", "names no readers"), (None, "No such file")])  # fmt: skip
-def test_without_its_list_of_readers_the_app_does_not_start(tmp_path, monkeypatch, capsys, text, said) -> None:
+@pytest.mark.parametrize(("text", "printed"), [("", "names no readers"), ("[reader]\na = ['b']", "names no readers"), (None, "No such file")])  # fmt: skip
+def test_without_its_list_of_readers_the_app_does_not_start(tmp_path, monkeypatch, capsys, text, printed) -> None:
     if text is not None:
         (tmp_path / "readers.toml").write_text(text)
     for name, value in (ENVIRONMENT | {"REGROUP_READERS": str(tmp_path / "readers.toml")}).items():
         monkeypatch.setenv(name, value)
     assert 2 == databricks_app.main()
-    assert said in capsys.readouterr().err
+    assert printed in capsys.readouterr().err
 
 
 def loaded(tmp_path: Path, *lines: str) -> Settings:
@@ -159,7 +161,7 @@ def test_settings_name_a_warehouse_with_its_secret_by_reference(tmp_path, monkey
 
 
 @pytest.mark.parametrize(
-    ("lines", "said"),
+    ("lines", "printed"),
     [
         (WHERE[1:], "has no server_hostname"),
         (WHERE, "needs token"),
@@ -169,8 +171,8 @@ def test_settings_name_a_warehouse_with_its_secret_by_reference(tmp_path, monkey
         ((*WHERE, 'tokens = "a"'), "did you mean token?"),
     ],
 )
-def test_settings_that_cannot_work_are_one_sentence(tmp_path, lines, said) -> None:
-    with pytest.raises(UserError, match=re.escape(said)):
+def test_settings_that_cannot_work_are_one_sentence(tmp_path, lines, printed) -> None:
+    with pytest.raises(UserError, match=re.escape(printed)):
         loaded(tmp_path, *lines)
 
 

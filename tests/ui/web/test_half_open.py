@@ -13,7 +13,7 @@ import pytest
 
 from dashboards.app import create_app
 from dashboards.lake.lake import LocalLake
-from dashboards.web.http_server import ANSWER_S, HEADER_S, REQUEST_S, WAITING_MOST, bound
+from dashboards.web.http_server import HEADER_S, REQUEST_S, RESPONSE_S, WAITING_MOST, bound
 from dashboards.web.requests import LARGEST
 from tests.ui.web.half_open import BODY, HEAD, KINDS, closed_after, connect, held
 
@@ -44,11 +44,11 @@ def port(app):
 @pytest.fixture
 def hasty(monkeypatch):
     """Deadlines that a test can wait for; their order stays."""
-    for name, seconds in (("HEADER_S", 1.0), ("REQUEST_S", 2.0), ("IDLE_S", 3.0), ("ANSWER_S", 2.0)):
+    for name, seconds in (("HEADER_S", 1.0), ("REQUEST_S", 2.0), ("IDLE_S", 3.0), ("RESPONSE_S", 2.0)):
         monkeypatch.setattr(f"dashboards.web.http_server.{name}", seconds)
 
 
-def answer(port: int, source: str = "127.0.0.1") -> tuple[int, float]:
+def response(port: int, source: str = "127.0.0.1") -> tuple[int, float]:
     """Status of a page, and the seconds until it was there."""
     began = time.monotonic()
     asked = HTTPConnection("127.0.0.1", port, timeout=30, source_address=(source, 0))
@@ -65,7 +65,7 @@ def test_a_reader_is_answered_at_once_while_others_hold_connections(port, kind, 
     with held(port, kind, count):
         found = []
         for _ in range(5):
-            found.append(answer(port))
+            found.append(response(port))
             time.sleep(0.3)
         assert {200} == {status for status, _ in found}
         # A machine whose cores are all busy may delay one of them.
@@ -130,13 +130,13 @@ def test_an_answer_that_nobody_reads_ends_its_connection(hasty, port, monkeypatc
     else:
         raise AssertionError("the connection is still open")
     opened.close()
-    assert 200 == answer(port)[0]
+    assert 200 == response(port)[0]
 
 
 def test_the_deadlines_leave_time_for_a_slow_network() -> None:
     assert HEADER_S >= 5
     assert REQUEST_S >= 10
-    assert ANSWER_S >= 60
+    assert RESPONSE_S >= 60
 
 
 def test_a_body_is_refused_before_it_is_read(port) -> None:

@@ -91,11 +91,11 @@ def test_up_gives_its_pages_the_guard_that_serve_has_and_no_argument_tells_of_it
 
 def test_the_app_decides_every_field_of_the_guard_itself(monkeypatch, tmp_path) -> None:
     (tmp_path / "readers.toml").write_text('[readers]\nann = ["billing-"]')
-    stated: dict = {}
-    monkeypatch.setattr(databricks_app.Access, "of", lambda **given: stated.update(given))
+    declared: dict = {}
+    monkeypatch.setattr(databricks_app.Access, "of", lambda **given: declared.update(given))
     databricks_app.access({"REGROUP_READERS": str(tmp_path / "readers.toml")})
-    assert {each.name for each in fields(Access)} == set(stated)
-    assert {"ann": ["billing-"]} == stated["readers"]
+    assert {each.name for each in fields(Access)} == set(declared)
+    assert {"ann": ["billing-"]} == declared["readers"]
 
 
 WHOLE = json.loads(Access.of(**OTHER).document())
@@ -119,9 +119,9 @@ def test_pages_do_not_start_with_a_guard_that_did_not_arrive_whole(tmp_path, mon
     monkeypatch.setattr(sys, "stdin", io.StringIO(text))
     monkeypatch.setattr(app, "serve", lambda *_, **__: pytest.fail("it serves"))
     assert 2 == app.main(["--warehouse", str(tmp_path), "--access-on-stdin"])
-    said = capsys.readouterr().err
-    assert 1 == said.count("\n")
-    assert "Traceback" not in said
+    printed = capsys.readouterr().err
+    assert 1 == printed.count("\n")
+    assert "Traceback" not in printed
 
 
 def test_a_guard_is_stated_in_one_way(tmp_path, monkeypatch, capsys) -> None:
@@ -135,8 +135,8 @@ def asked(address: str, **headers: str) -> str | int:
     """The groups that a search finds, or the status; 0 while nothing answers."""
     wanted = {name.replace("_", "-"): value for name, value in headers.items()}
     try:
-        with urllib.request.urlopen(urllib.request.Request(f"{address}search?q=e", headers=wanted)) as answer:
-            return " ".join(sorted(each["label"] for each in json.load(answer)["groups"]))
+        with urllib.request.urlopen(urllib.request.Request(f"{address}search?q=e", headers=wanted)) as response:
+            return " ".join(sorted(each["label"] for each in json.load(response)["groups"]))
     except HTTPError as error:
         with error:
             return error.code

@@ -19,19 +19,19 @@ pytestmark = pytest.mark.slow
 
 
 def test_malformed_bodies_are_refused_in_a_sentence_and_nothing_is_logged(tmp_path) -> None:
-    answers, said = post(tmp_path, count=2_000)
-    assert set(answers.statuses) <= {200, 204, 400}
-    assert answers.statuses[400] > 1_000
-    assert answers.statuses[200] > 50
-    assert ([], []) == (answers.leaks, said)
+    responses, printed = post(tmp_path, count=2_000)
+    assert set(responses.statuses) <= {200, 204, 400}
+    assert responses.statuses[400] > 1_000
+    assert responses.statuses[200] > 50
+    assert ([], []) == (responses.leaks, printed)
 
 
 def test_a_body_that_is_no_json_or_too_large_is_refused(tmp_path) -> None:
     client = create_app(LocalLake(tmp_path)).server.test_client()
     for data, status in ((b"", 400), (b"{", 400), (b"[" * 100_000, 400), (b"x" * (LARGEST + 1), 413)):
-        answer = client.post(UPDATE, data=data, content_type="application/json")
-        assert status == answer.status_code
-        assert b"Traceback" not in answer.data
+        response = client.post(UPDATE, data=data, content_type="application/json")
+        assert status == response.status_code
+        assert b"Traceback" not in response.data
     assert REFUSED.encode() == client.post(UPDATE, data=b"null", content_type="application/json").data
 
 
@@ -50,8 +50,8 @@ def test_readers_with_different_addresses_at_once_each_get_their_own_page(tmp_pa
             "n_intervals": turn,
         }
         body = asked_of(output, app.callback_map[output], values)
-        answer = app.server.test_client().post(UPDATE, data=json.dumps(body), content_type="application/json")
-        return name, answer.get_data(as_text=True)
+        response = app.server.test_client().post(UPDATE, data=json.dumps(body), content_type="application/json")
+        return name, response.get_data(as_text=True)
 
     with ThreadPoolExecutor(8) as pool:
         for name, text in pool.map(page, range(60)):
@@ -61,11 +61,11 @@ def test_readers_with_different_addresses_at_once_each_get_their_own_page(tmp_pa
 
 
 def test_malformed_requests_are_refused_in_a_sentence_and_nothing_is_logged(tmp_path) -> None:
-    answers, said = send(tmp_path, count=1_000)
-    assert set(answers.statuses) <= {200, 206, 400, 404, 405, 416}
-    assert answers.statuses[400] > 10
-    assert ([], []) == (answers.leaks, said)
-    assert answers.slowest_s < 2
+    responses, printed = send(tmp_path, count=1_000)
+    assert set(responses.statuses) <= {200, 206, 400, 404, 405, 416}
+    assert responses.statuses[400] > 10
+    assert ([], []) == (responses.leaks, printed)
+    assert responses.slowest_s < 2
 
 
 @pytest.mark.parametrize(
@@ -83,14 +83,14 @@ def test_malformed_requests_are_refused_in_a_sentence_and_nothing_is_logged(tmp_
 def test_what_is_not_there_or_makes_no_sense_is_refused_in_one_sentence(tmp_path, caplog, path, status) -> None:
     client = create_app(LocalLake(tmp_path)).server.test_client()
     client.get("/")
-    answer = client.get(path)
-    assert status == answer.status_code
-    assert 1 == answer.get_data(as_text=True).count("\n")
-    assert "text/plain" == answer.mimetype
+    response = client.get(path)
+    assert status == response.status_code
+    assert 1 == response.get_data(as_text=True).count("\n")
+    assert "text/plain" == response.mimetype
     assert [] == caplog.records
 
 
 def test_a_lone_surrogate_in_an_update_is_refused(tmp_path) -> None:
     client = create_app(LocalLake(tmp_path)).server.test_client()
-    answer = client.post(UPDATE, data=b'{"output": "\\ud800"}', content_type="application/json")
-    assert 400 == answer.status_code
+    response = client.post(UPDATE, data=b'{"output": "\\ud800"}', content_type="application/json")
+    assert 400 == response.status_code

@@ -73,11 +73,11 @@ def test_a_new_group_is_found_once_the_table_has_it(tmp_path, now, lake):
 
 def test_the_answer_is_json_with_addresses_that_keep_the_range(warehouse, lake):
     client = create_app(lake(warehouse)).server.test_client()
-    answer = client.get("/search?q=billing&from=now-6h&v=1", base_url="http://127.0.0.1")
-    assert "application/json" == answer.mimetype
-    assert {"Content-Security-Policy", "X-Content-Type-Options"} <= set(answer.headers.keys())
-    assert "no-store" == answer.headers["Cache-Control"]
-    (group,) = answer.json["groups"]
+    response = client.get("/search?q=billing&from=now-6h&v=1", base_url="http://127.0.0.1")
+    assert "application/json" == response.mimetype
+    assert {"Content-Security-Policy", "X-Content-Type-Options"} <= set(response.headers.keys())
+    assert "no-store" == response.headers["Cache-Control"]
+    (group,) = response.json["groups"]
     assert ("billing-worker", "/group?from=now-6h&cluster=prod-eu&group=billing-worker") == (
         group["label"],
         group["href"],
