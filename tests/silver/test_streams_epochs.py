@@ -121,3 +121,22 @@ def test_a_members_tasks_stop_when_it_goes() -> None:
     assert [("0", 1, 4)] == [
         (s["name"], s["index"], s["generation_id"]) for s in rows["stalls"] if s["from_member_id"] == "B"
     ]
+
+
+def test_a_member_that_rests_on_another_assignment_than_its_target_has_reached_the_epoch() -> None:
+    """As Kafka 4.4 may do while a warm-up task restores its state: A keeps the task that the target gives to B."""
+    rows = (
+        Script()
+        .at(0, member("A"), topology(), epoch(2, validatedTopologyEpoch=0), target("A", {"0": [0, 1]}),
+            target_epoch(2), current("A", 2, {"0": [0, 1]}))
+        .commit(9_000, 0, 1)
+        .at(10_000, member("B"), epoch(3, validatedTopologyEpoch=0), target("A", {"0": [0]}),
+            target("B", {"0": [1]}), target_epoch(3), current("A", 3, {"0": [0, 1]}), current("B", 3, {}))
+        .commit(11_000, 0, 1)
+        .rows()
+    )  # fmt: skip
+    assert [] == rows["stalls"]
+    assert [(2, "completed", 0), (3, "completed", 10_000)] == [
+        (g["generation_id"], g["outcome"], g["completed_at"]) for g in rows["generations"]
+    ]
+    assert ["Stable"] == [g["state"] for g in rows["groups"]]
