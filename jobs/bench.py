@@ -5,7 +5,10 @@ from __future__ import annotations
 import argparse
 import ast
 import runpy
+import signal
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from jobs.config.errors import UserError
@@ -34,10 +37,21 @@ def run(_: Settings, args: argparse.Namespace) -> int:
     sys.argv = [f"regroup bench {args.name}", *args.arguments]
     sys.path.insert(0, str(FOLDER.parent))
     try:
-        runpy.run_module(f"bench.{name}", run_name="__main__")
+        with _ended_by_sigterm():
+            runpy.run_module(f"bench.{name}", run_name="__main__")
     except SystemExit as ended:
         return ended.code if isinstance(ended.code, int) else int(ended.code is not None)
     return 0
+
+
+@contextmanager
+def _ended_by_sigterm() -> Iterator[None]:
+    """Raise `SystemExit` on SIGTERM, so that a benchmark stops the processes that it started."""
+    before = signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def measurements(folder: Path) -> dict[str, str]:

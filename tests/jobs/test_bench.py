@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
 from jobs.bench import FOLDER, measurements
@@ -30,3 +36,39 @@ def test_a_wheel_without_benches_says_where_they_are(capsys, monkeypatch, tmp_pa
 def test_a_measurement_gets_its_own_arguments(name, capsys) -> None:
     assert 0 == main(["bench", name, "--help"])
     assert f"usage: regroup bench {name} [-h]" in capsys.readouterr().out
+
+
+LASTING = """'''Waits for a child.'''
+import subprocess, sys
+
+
+def main():
+    child = subprocess.Popen(["sleep", "600"])
+    try:
+        print(child.pid, flush=True)
+        child.wait()
+    finally:
+        child.terminate()
+        child.wait()
+
+
+main()
+"""
+
+
+def test_a_measurement_that_is_terminated_leaves_no_process_behind(tmp_path: Path) -> None:
+    (tmp_path / "bench").mkdir()
+    (tmp_path / "bench" / "__init__.py").touch()
+    (tmp_path / "bench" / "lasting.py").write_text(LASTING)
+    program = (
+        "import sys, jobs.bench; from pathlib import Path; from jobs.cli import main; "
+        "jobs.bench.FOLDER = Path(sys.argv[1]); sys.exit(main(['bench', 'lasting']))"
+    )
+    command = [sys.executable, "-c", program, str(tmp_path / "bench")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as run:
+        assert run.stdout is not None
+        child = int(run.stdout.readline())
+        run.terminate()
+        assert 128 + signal.SIGTERM == run.wait(60)
+    with pytest.raises(ProcessLookupError):
+        os.kill(child, 0)
