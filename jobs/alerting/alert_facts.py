@@ -9,12 +9,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow.compute as pc
 from deltalake import DeltaTable
 
 from dashboards.lake.lake import Lake, Parameter, moment
 from jobs.alerting import alert_queries as sql
 from jobs.alerting.coverage_reader import CoverageReader
 from jobs.tables.delta_io import table_path
+from jobs.tables.stored import stored
 from pipelines.gold.alerts.alert import AlertLimits, Facts
 from pipelines.gold.alerts.burn import WINDOWS, Loss, Stopped, least_loss_ms
 from pipelines.gold.alerts.freshness import Asked, Read, freshness
@@ -122,16 +124,13 @@ class FactReader:
             return None
         if not DeltaTable.is_deltatable(path):
             return None
-        commits = DeltaTable(path).to_pyarrow_table(
-            columns=["last_commit_at"],
-            filters=[
-                ("cluster", "=", cluster),
-                # The expiry of offsets does not change a group.
-                ("is_tombstone", "=", False),
-                ("last_commit_at", ">", moment(built + self.limits.stale_ms)),
-            ],
+        # The expiry of offsets does not change a group.
+        newer = stored(path).filter(
+            (pc.field("cluster") == cluster)
+            & ~pc.field("is_tombstone")
+            & (pc.field("last_commit_at") > pc.scalar(moment(built + self.limits.stale_ms)))
         )
-        return int(built) if commits.num_rows else None
+        return int(built) if newer.count_rows() else None
 
     def _losses(self, cluster: str, until_ms: int, now_ms: int) -> list[Loss]:
         asked_ms, losses = self._lost.get(cluster, (0, []))

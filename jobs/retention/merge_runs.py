@@ -34,6 +34,7 @@ from jobs.retention.merged_hour import (
 from jobs.tables.delta_io import actions, checkpoint_path, table_path
 from jobs.tables.engine import connect, show
 from jobs.tables.local_rewrite import exchange
+from jobs.tables.stored import stored
 from jobs.tables.transactions import is_local, retry_commit
 from schemas.bronze import COVERAGE, OFFSET_COMMITS
 from schemas.records import OFFSETS_TOPIC
@@ -100,9 +101,8 @@ def _hours(path: str, progress: Progress, version: int, until: int) -> list[int]
 
 def _present(path: str) -> set[int]:
     """Return the hours of the table's rows. A file may contain the first and the last hour and none in between."""
-    stored = DeltaTable(path).to_pyarrow_dataset()
     with connect() as engine:
-        engine.register("stored", stored)
+        engine.register("stored", stored(path))
         found = engine.sql(
             f"SELECT DISTINCT epoch_ms(last_commit_at) // {HOUR_MS} * {HOUR_MS} FROM stored "  # noqa: S608 - a number
             "WHERE last_commit_at IS NOT NULL"

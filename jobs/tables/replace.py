@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from functools import reduce
 from operator import and_
 
-import deltalake
 import pyarrow as pa
 import pyarrow.compute as pc
 from delta.tables import DeltaTable
@@ -17,6 +16,7 @@ from jobs.tables.append import overwrite_frame
 from jobs.tables.data_file import DataFile
 from jobs.tables.engine import connect, quoted
 from jobs.tables.local_rewrite import rewrite
+from jobs.tables.stored import stored
 from jobs.tables.transactions import is_local, retry_commit, table_lock
 from schemas.tables import Table
 
@@ -93,10 +93,10 @@ def _merge(spark: SparkSession, old: pa.Table, changes: pa.Table, path: str, tab
 
 def _write_whole(spark: SparkSession, changes: pa.Table, path: str, table: Table) -> None:
     """Rewrite a table of one row per group or topic. Nearly all its files change, and MERGE would read them twice."""
-    stored = deltalake.DeltaTable(path).to_pyarrow_table()
+    before = stored(path).to_table()
     key, names = quoted(table.key), quoted(table.names)
     with connect() as engine:
-        engine.register("stored", stored)
+        engine.register("stored", before)
         engine.register("changes", changes)
         rows = engine.sql(
             f"SELECT {names} FROM stored WHERE ({key}) NOT IN (SELECT ({key}) FROM changes) UNION ALL "  # noqa: S608 - our own names

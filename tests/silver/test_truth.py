@@ -16,12 +16,12 @@ SLACK_MS = 150
 
 
 @pytest.fixture(scope="module", params=CAPTURES)
-def described(request) -> tuple[dict[str, Any], dict[str, Any]]:
+def with_log(request) -> tuple[dict[str, Any], dict[str, Any]]:
     return silver_of(batches(request.param), request.param), truth(request.param)
 
 
 @pytest.fixture(scope="module", params=CAPTURES)
-def undescribed(request) -> tuple[dict[str, Any], dict[str, Any]]:
+def without_log(request) -> tuple[dict[str, Any], dict[str, Any]]:
     """From `__consumer_offsets` alone."""
     return silver_of(batches(request.param, sources="offsets"), request.param), truth(request.param)
 
@@ -73,8 +73,8 @@ def stops(rows: dict[str, Any], summary: dict[str, Any]) -> tuple[list[tuple[flo
     return found, missing
 
 
-def test_every_completed_generation_is_there_and_none_is_invented(described) -> None:
-    rows, summary = described
+def test_every_completed_generation_is_there_and_none_is_invented(with_log) -> None:
+    rows, summary = with_log
     happened = {
         (n, t["generation"])
         for n, g in classic(summary).items()
@@ -86,8 +86,8 @@ def test_every_completed_generation_is_there_and_none_is_invented(described) -> 
     assert len(ours) == len(generations(rows, summary))
 
 
-def test_every_epoch_is_there_at_its_time_and_none_is_invented(described, undescribed) -> None:
-    for rows, summary in (described, undescribed):
+def test_every_epoch_is_there_at_its_time_and_none_is_invented(with_log, without_log) -> None:
+    for rows, summary in (with_log, without_log):
         happened = {(n, t["epoch"]): t for n, g in summary["groups"].items() for t in g["epochs"]}
         ours = {(r["group_id"], r["generation_id"]): r for r in of(rows, "consumer")}
         assert happened.keys() == ours.keys()
@@ -98,8 +98,8 @@ def test_every_epoch_is_there_at_its_time_and_none_is_invented(described, undesc
                 assert abs(ours[key]["synced_at"] - t["target_ms"]) <= 15
 
 
-def test_who_joined_left_and_came_back_is_as_the_coordinator_said(described) -> None:
-    rows, summary = described
+def test_who_joined_left_and_came_back_is_as_the_coordinator_said(with_log) -> None:
+    rows, summary = with_log
     kinds = {"joined": "joined", "left": "left", "left_temporarily": "left", "replaced": "static_returned"}
     for name, g in summary["groups"].items():
         if g["config"]["protocol"] == "consumer":
@@ -108,8 +108,8 @@ def test_who_joined_left_and_came_back_is_as_the_coordinator_said(described) -> 
             assert printed == sorted((e["kind"].value, e["member_id"]) for e in ours)
 
 
-def test_members_leader_and_emptiness_are_exact(described) -> None:
-    for t, row in generations(*described):
+def test_members_leader_and_emptiness_are_exact(with_log) -> None:
+    for t, row in generations(*with_log):
         assert (t["members"], t["leader"], t["outcome"] == "empty") == (
             row["member_count"],
             row["leader_member_id"],
@@ -117,15 +117,15 @@ def test_members_leader_and_emptiness_are_exact(described) -> None:
         )
 
 
-def test_instants_are_the_logs_to_a_few_milliseconds(described) -> None:
-    for t, row in generations(*described):
+def test_instants_are_the_logs_to_a_few_milliseconds(with_log) -> None:
+    for t, row in generations(*with_log):
         assert abs(row["joined_at"] - t["join_end_ms"]) <= 10
         if t["outcome"] == "stable":
             assert abs(row["synced_at"] - t["sync_end_ms"]) <= 10
             assert abs(row["prepared_at"] - t["prepare_ms"]) <= 10
 
 
-def test_the_trigger_is_the_coordinators_reason(described) -> None:
+def test_the_trigger_is_the_coordinators_reason(with_log) -> None:
     expected = {
         "LeaveGroup": {"member_left", "poll_timeout"},
         "heartbeat": {"session_expired"},
@@ -133,19 +133,19 @@ def test_the_trigger_is_the_coordinators_reason(described) -> None:
         "re-joining": {"leader_rejoined", "cooperative_followup"},
         "Updating metadata for member": {"metadata_changed", "cooperative_followup"},
     }
-    for t, row in generations(*described):
+    for t, row in generations(*with_log):
         allowed = next(v for k, v in expected.items() if k in t["reason"])
         assert row["trigger"] in allowed
 
 
-def test_a_rebalance_lasted_what_its_bounds_allow(described, undescribed) -> None:
-    for t, row in [*generations(*described), *generations(*undescribed)]:
+def test_a_rebalance_lasted_what_its_bounds_allow(with_log, without_log) -> None:
+    for t, row in [*generations(*with_log), *generations(*without_log)]:
         if t["outcome"] == "stable":
             assert row["rebalance_ms_min"] - 25 <= t["sync_end_ms"] - t["prepare_ms"] <= row["rebalance_ms_max"] + 25
 
 
-def test_every_stop_is_found_within_its_bounds(described, undescribed) -> None:
-    for rows, summary in (described, undescribed):
+def test_every_stop_is_found_within_its_bounds(with_log, without_log) -> None:
+    for rows, summary in (with_log, without_log):
         found, missing = stops(rows, summary)
         assert missing == 0
         outside = [
@@ -159,8 +159,8 @@ def test_every_stop_is_found_within_its_bounds(described, undescribed) -> None:
         assert outside == []
 
 
-def test_bounds_are_no_wider_than_needed_and_estimates_close(described) -> None:
-    found, _ = stops(*described)
+def test_bounds_are_no_wider_than_needed_and_estimates_close(with_log) -> None:
+    found, _ = stops(*with_log)
     widths = sorted(
         r["stopped_at_latest"] - r["stopped_at_earliest"] + r["resumed_at_latest"] - r["resumed_at_earliest"]
         for _, _, r in found
@@ -172,12 +172,12 @@ def test_bounds_are_no_wider_than_needed_and_estimates_close(described) -> None:
     assert errors[int(0.9 * len(errors))] <= 300
 
 
-def test_lost_partition_seconds_add_up(described) -> None:
-    found, _ = stops(*described)
+def test_lost_partition_seconds_add_up(with_log) -> None:
+    found, _ = stops(*with_log)
     assert sum(b - a for a, b, _ in found) == pytest.approx(sum(r["stopped_ms"] for *_, r in found), rel=0.1)
 
 
-def test_without_the_log_a_start_is_stated_only_where_a_record_states_it(undescribed) -> None:
-    rows, _ = undescribed
+def test_without_the_log_a_start_is_stated_only_where_a_record_states_it(without_log) -> None:
+    rows, _ = without_log
     declared = {r["generation_id"] for r in of(rows, "classic") if r["prepared_at"] is not None}
     assert declared == {1}

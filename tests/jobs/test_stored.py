@@ -1,0 +1,54 @@
+"""Tables are read by Arrow's own file system, because a process that ends can abort within a Python one."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import deltalake
+import pyarrow as pa
+import pytest
+from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
+
+from jobs.tables.stored import stored
+
+ROOT = Path(__file__).parents[2]
+PYTHON_FILES = re.compile(r"\.to_pyarrow_(?:table|dataset)\((?!filesystem)")
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> str:
+    path = f"{tmp_path}/a table"
+    for number in range(4):
+        deltalake.write_deltalake(
+            path, pa.table({"part": ["a", "b/c"], "n": [number, number]}), partition_by=["part"], mode="append"
+        )
+    deltalake.DeltaTable(path).delete("n = 2")
+    return path
+
+
+def test_the_newest_version_is_read_with_its_partitions(table: str) -> None:
+    found = stored(table).to_table()
+    assert sorted((part, n) for part in ("a", "b/c") for n in (0, 1, 3)) == sorted(
+        zip(found["part"].to_pylist(), found["n"].to_pylist(), strict=True)
+    )
+
+
+def test_no_file_is_opened_by_python_code(table: str) -> None:
+    files = stored(table).filesystem
+    assert isinstance(files, SubTreeFileSystem)
+    assert isinstance(files.base_fs, LocalFileSystem)
+
+
+def test_no_job_reads_through_the_file_system_that_is_python_code() -> None:
+    modules = [path for room in ("jobs", "dashboards", "pipelines") for path in (ROOT / room).rglob("*.py")]
+    assert [] == [path.name for path in modules if PYTHON_FILES.search(path.read_text(encoding="utf-8"))]
+
+
+def test_a_process_that_ends_right_after_it_read_ends_normally(table: str) -> None:
+    program = "import sys; from jobs.tables.stored import stored; print(stored(sys.argv[1]).to_table().num_rows)"
+    command = [sys.executable, "-c", program, table]
+    runs = [subprocess.run(command, check=False, capture_output=True, text=True) for _ in range(3)]
+    assert [(0, "6\n", "")] * 3 == [(run.returncode, run.stdout, run.stderr) for run in runs]
