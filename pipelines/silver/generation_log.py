@@ -33,7 +33,9 @@ class GenerationLog:
     generation completed; it is the same line unless attempts failed in between. `attempts` are the Stabilized lines of
     the failed attempts. `failover` is the line of another coordinator that loaded the group during the rebalance.
     `loaded` is the last such line since the previous generation completed, whether or not the rebalance had begun.
-    `departed` and `arrived` map each member to the first line that names it.
+    `departed` and `arrived` map each member to the first line that names it; `asked` to the line that gave it its id.
+    An expired session of another broker than the one that completed the generation counts last, because a broker that
+    was frozen may remove members of a group that it has lost meanwhile.
     """
 
     preparing: Event | None = None
@@ -46,6 +48,7 @@ class GenerationLog:
     departures: tuple[Event, ...] = ()
     departed: Mapping[str, Event] = field(default_factory=dict)
     arrived: Mapping[str, Event] = field(default_factory=dict)
+    asked: Mapping[str, Event] = field(default_factory=dict)
 
 
 class LogIndex:
@@ -101,8 +104,9 @@ class LogIndex:
                 (e for e in reversed(before_join) if last is not None and e.kind == EventKind.GROUP_LOADED), None
             ),
             departures=departures,
-            departed=_first_by_member(departures),
+            departed=_first_by_member(sorted(departures, key=lambda e: _is_outdated(e, joined))),
             arrived=_first_by_member(e for e in before_join if e.kind in ARRIVED),
+            asked=_first_by_member(e for e in before_join if e.kind in (EventKind.MEMBER_ID_GIVEN, *ARRIVED)),
         )
 
     def unfinished(self, last: Generation) -> list[Event]:
@@ -115,6 +119,12 @@ class LogIndex:
         overtaken = max((e.at for e in later if e.kind == EventKind.PREPARING), default=0)
         ended = [e for e in later if e.kind == EventKind.STABILIZED and e["generation_id"] > last.number]
         return [e for e in ended if e["generation_id"] not in synced and e.at < overtaken]
+
+
+def _is_outdated(line: Event, joined: Event | None) -> bool:
+    """Return whether a session expired at a broker that did not complete the generation."""
+    is_expiry = line.kind == EventKind.SESSION_EXPIRED
+    return is_expiry and joined is not None and line["broker_id"] != joined["broker_id"]
 
 
 def _first_by_member(lines: Iterable[Event]) -> dict[str, Event]:

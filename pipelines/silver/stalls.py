@@ -9,8 +9,9 @@ from pipelines.silver.generations import Generation, Replacement
 from pipelines.silver.history import ROUND_MS, CommitHistory, CommitSegment, Point, Position, Resource
 from pipelines.silver.stops.arrivals import Arrivals, Key, Tenure
 from pipelines.silver.stops.commit_activity import LATE_COMMIT_MS
-from pipelines.silver.stops.member_stops import APPEND_MS, END, HEARTBEAT_MS, GenerationContext, GenerationStops, Stop
+from pipelines.silver.stops.member_stops import APPEND_MS, END, HEARTBEAT_MS, GenerationContext, GenerationStops
 from pipelines.silver.stops.stall import Stall
+from pipelines.silver.stops.stop import Stop
 from schemas.states import Evidence, RebalanceMode, StallCause
 
 FIRST_COMMIT_MS = 600_000

@@ -13,8 +13,9 @@ from pipelines.silver.coordinator_assigned.quiescent_points import QuiescentPoin
 from pipelines.silver.history import Point, Position, Resource
 from pipelines.silver.stalls import FIRST_COMMIT_MS, Ownership, has_one_round
 from pipelines.silver.stops.commit_activity import CommitActivity, work_of
-from pipelines.silver.stops.member_stops import APPEND_MS, HEARTBEAT_MS, Stop
+from pipelines.silver.stops.member_stops import APPEND_MS, HEARTBEAT_MS
 from pipelines.silver.stops.stall import Stall
+from pipelines.silver.stops.stop import Stop
 from schemas.states import Evidence, StallCause, Trigger
 
 AT_ONCE_MS = 50

@@ -14,6 +14,8 @@ from pipelines.silver.generation_log import GenerationLog
 from pipelines.silver.generations import Generation, Member, Replacement
 from pipelines.silver.history import ROUND_MS, CommitHistory, CommitSegment, Event, Position, Resource
 from pipelines.silver.stops.commit_activity import CommitActivity, work_by_member
+from pipelines.silver.stops.stop import Stop
+from pipelines.silver.stops.unheard_clients import FENCED_MS, QUEUED_MS, STALL_MS, returned, returned_stop
 from pipelines.silver.workers import WorkerLog
 from schemas.client_libraries import FACTS
 from schemas.coordinator_log import EventKind
@@ -36,21 +38,6 @@ of Java, librdkafka and franz-go."""
 
 END: Position = (1 << 31, 1 << 62)
 """A position after all records."""
-
-
-class Stop(NamedTuple):
-    """Bounds and estimate of a stop in milliseconds; `earliest <= estimate <= latest`."""
-
-    earliest: int
-    latest: int
-    estimate: int
-    evidence: Evidence
-
-    @classmethod
-    def within(cls, earliest: int, latest: int, estimate: int, evidence: Evidence = Evidence.BOUNDED) -> Stop:
-        """Return a stop with valid bounds, even if the clocks of two brokers disagree."""
-        latest = max(earliest, latest)
-        return cls(earliest=earliest, latest=latest, estimate=min(max(estimate, earliest), latest), evidence=evidence)
 
 
 class MemberDeparture(NamedTuple):
@@ -202,7 +189,7 @@ def _member_stops(
     members = {}
     for member_id, member in previous.final_members.items():
         if member_id not in g.members:
-            members[member_id] = _absent(departure(member, log), done[member_id], g, workers, log.loaded)
+            members[member_id] = _absent(departure(member, log), done[member_id], g, workers, log)
         elif g.is_piecemeal:
             members[member_id] = MemberStop(_revoked(member_id, g, following, workers))
         else:
@@ -218,14 +205,18 @@ def _unasked(g: Generation) -> Stop | None:
 
 
 def _absent(
-    gone: MemberDeparture, done: CommitActivity, g: Generation, workers: WorkerLog, loaded: Event | None
+    gone: MemberDeparture, done: CommitActivity, g: Generation, workers: WorkerLog, log: GenerationLog
 ) -> MemberStop:
-    """Return the stop of a member that is not in this generation; `loaded` is the line of a new coordinator, if any."""
+    """Return the stop of a member that is not in this generation."""
     assert g.previous is not None
     began = workers.logged_at(gone.member.member_id, g.previous, EventKind.WORKER_STOPPING)
     stop = _departed(gone, done, g) if began is None else _halted(began, gone, g)
-    if began is None and loaded is not None:
-        stop = _failed_over(stop, gone, done, loaded.at, g)
+    if began is None:
+        asked = returned(gone.member, gone.line, g, log)
+        if asked is not None and gone.line is not None:
+            stop = returned_stop(stop, gone.member, done, asked, gone.line, log.loaded)
+        elif log.loaded is not None:
+            stop = _failed_over(stop, gone, done, log.loaded.at, g)
     kind = gone.line.kind if gone.line is not None else None
     if kind in EXPULSIONS or gone.was_poll_timeout(done):
         return MemberStop(stop, StallCause.MEMBER_LOST)
@@ -348,18 +339,26 @@ def _failed_over(stop: Stop, gone: MemberDeparture, done: CommitActivity, loaded
     """Return the stop of a member that departed while the group moved to a coordinator that loaded it at `loaded_at`.
 
     The new coordinator begins all sessions anew, so the end of a session does not show that the member was alive
-    before. A member that the new coordinator does not know stops as soon as it hears so, and its last commit may have
-    been retried and written later. So only a commit before the load is certainly before the stop.
+    before, or that it was not for some time after. A member that the new coordinator does not know stops as soon as it
+    hears so, and its last commit may have been retried and written later. So only a commit before the load is certainly
+    before the stop.
     """
     session_ms = gone.member.session_timeout_ms
     until = g.joined_at if gone.line is None else gone.line.until
     if loaded_at + session_ms + ROUND_MS < until - max(HEARTBEAT_MS, session_ms // 3):
         return stop  # its session did not begin with the load
-    earliest = max([done.since, loaded_at - session_ms, *(at for at in done.known if at < loaded_at)])
+    in_time = [at for at in done.known if at < loaded_at - QUEUED_MS]
+    is_last = done.last in in_time
+    earliest = max([done.since if is_last else max(done.since, loaded_at - session_ms - STALL_MS), *in_time])
     estimate = stop.estimate
     if done.last is not None and done.last >= loaded_at and done.stopped is not None:
         estimate = min(estimate, done.stopped if done.has_late_commit else loaded_at)
-    return Stop.within(min(earliest, stop.earliest), stop.latest, estimate, Evidence.INFERRED)
+    elif done.last is not None and is_last and session_ms <= FENCED_MS:
+        estimate = (
+            done.last + done.interval // 2
+        )  # data stops with a broker, and the session ended before it was replaced
+    latest = until if gone.line is not None and gone.line.kind in EXPULSIONS else stop.latest
+    return Stop.within(min(earliest, stop.earliest), latest, estimate, Evidence.INFERRED)
 
 
 def _halted(began: int, gone: MemberDeparture, g: Generation) -> Stop:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pipelines.silver.history import Point, Position, Resource
-from pipelines.silver.stops.member_stops import Stop
+from pipelines.silver.stops.stop import Stop
 from schemas.states import Evidence, StallCause
 
 RESTORING = 0.8
