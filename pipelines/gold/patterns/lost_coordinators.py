@@ -50,10 +50,12 @@ def _after(
         and loaded_at < e["event_at"] < until
         and _is_due(facts, e, loaded_at)
     ]
-    lost = [e for e in expelled if _returned(events, e) is None and facts.until_ms - e["event_at"] >= RETURNED_MS]
+    lost = [
+        e for e in expelled if _returned(events, e, loaded_at) is None and facts.until_ms - e["event_at"] >= RETURNED_MS
+    ]
     if not lost or not _others(facts, group, expelled, loaded_at):
         return []
-    back = [_joined_later(events, e) for e in lost]
+    back = [_joined_later(events, e, loaded_at) for e in lost]
     ended = max(at for at in back if at is not None) if all(at is not None for at in back) else None
     names = sorted({_name(e)[0] for e in lost})
     hosts = sorted({e["client_host"] for e in lost if e["client_host"]})
@@ -108,12 +110,14 @@ def _name(event: GroupEventRow) -> Name:
     return event["group_instance_id"] or event["client_id"] or event["member_id"], event["client_host"] or ""
 
 
-def _joined_later(events: Sequence[GroupEventRow], event: GroupEventRow) -> int | None:
+def _joined_later(events: Sequence[GroupEventRow], event: GroupEventRow, loaded_at: int) -> int | None:
+    """Return when the client joined after the load, perhaps under a new id while its old one had not been expelled."""
     joins = (GroupEventKind.JOINED, GroupEventKind.STATIC_RETURNED)
-    later = (e for e in events if e["kind"] in joins and e["event_at"] >= event["event_at"])
-    return next((e["event_at"] for e in later if _name(e) == _name(event)), None)
+    later = (e for e in events if e["kind"] in joins and e["event_at"] >= loaded_at)
+    own, name = event["member_id"], _name(event)
+    return next((e["event_at"] for e in later if e["member_id"] != own and _name(e) == name), None)
 
 
-def _returned(events: Sequence[GroupEventRow], event: GroupEventRow) -> int | None:
-    at = _joined_later(events, event)
+def _returned(events: Sequence[GroupEventRow], event: GroupEventRow, loaded_at: int) -> int | None:
+    at = _joined_later(events, event, loaded_at)
     return at if at is not None and at - event["event_at"] < RETURNED_MS else None

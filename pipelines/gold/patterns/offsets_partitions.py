@@ -26,6 +26,7 @@ from schemas.states import Evidence, Pattern, Trigger
 from schemas.thresholds import MINUTE_MS
 from schemas.written import count, duration, instant
 
+NO_LEADER = "no leader"
 LASTING_MS = MINUTE_MS
 """Least duration of a sign, except of a failed load that has not ended: a normal failover loads within seconds."""
 
@@ -195,7 +196,8 @@ def _polled(facts: ClusterFacts) -> dict[int, list[_Sign]]:
         for each in poll["partitions"]:
             why, partition = _poll_trouble(each, facts.min_isr), each["partition"]
             if why is not None:
-                since.setdefault(partition, (poll["at"], why))
+                began, text = since.get(partition, (poll["at"], why))
+                since[partition] = began, NO_LEADER if NO_LEADER in (why, text) else text
             elif partition in since:
                 began, text = since.pop(partition)
                 found[partition].append(_of_polls(began, poll["at"], poll["at"], text))
@@ -212,11 +214,13 @@ def _of_polls(began: int, ended: int | None, last: int, text: str) -> _Sign:
 
 def _poll_trouble(partition: Row, min_isr: int | None) -> str | None:
     if partition.get("leader") == -1:
-        return "no leader"
-    isr = partition.get("isr")
-    if isr is not None and min_isr is not None and len(isr) < min_isr:
-        return f"{count(len(isr), 'replica')} in sync, but min.insync.replicas is {min_isr}"
-    return None
+        return NO_LEADER
+    isr, replicas = partition.get("isr"), partition.get("replicas")
+    if isr is None or min_isr is None:
+        return None
+    # A partition never needs more replicas in sync than it has (`Partition.effectiveMinIsr`).
+    needed = min_isr if replicas is None else min(min_isr, len(replicas))
+    return f"{count(len(isr), 'replica')} in sync, but min.insync.replicas is {min_isr}" if len(isr) < needed else None
 
 
 def _incidents(signs: Sequence[_Sign]) -> Iterator[list[_Sign]]:

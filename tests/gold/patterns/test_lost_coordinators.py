@@ -57,6 +57,12 @@ def test_a_member_that_rejoins_at_once_found_the_coordinator(described) -> None:
     assert [] == described.found(PATTERN)
 
 
+def test_a_client_that_came_back_before_its_old_id_was_expelled_found_the_coordinator(described) -> None:
+    event(described, LOADED + SECOND, "joined", 2, member_id="another-id")
+    event(described, LOADED + 45 * SECOND, "session_expired", 2)
+    assert [] == described.found(PATTERN)
+
+
 @pytest.mark.parametrize("after", [20 * SECOND, 70 * SECOND, 10 * MINUTE])
 def test_a_member_that_is_expelled_at_another_time_was_there_after_the_move(described, after) -> None:
     event(described, LOADED + after, "session_expired", 2)

@@ -25,10 +25,16 @@ def described(tmp_path) -> ClusterRows:
     return described
 
 
-def topic(at: int, described: ClusterRows, leader: int = 1, isr: tuple[int, ...] = (1, 2, 3)) -> None:
+def topic(
+    at: int,
+    described: ClusterRows,
+    leader: int = 1,
+    isr: tuple[int, ...] = (1, 2, 3),
+    replicas: tuple[int, ...] = (1, 2, 3),
+) -> None:
     healthy = {"replicas": [1, 2, 3], "leader": 2, "isr": [1, 2, 3]}
     partitions = [{"partition": n} | healthy for n in range(50)]
-    partitions[DOWN] |= {"leader": leader, "isr": list(isr)}
+    partitions[DOWN] |= {"leader": leader, "isr": list(isr), "replicas": list(replicas)}
     described.poll(
         at, "topic", "__consumer_offsets", json.dumps({"topic": "__consumer_offsets", "partitions": partitions})
     )
@@ -165,6 +171,25 @@ def test_polls_show_too_few_replicas_only_if_the_setting_is_known(described, min
     topic(BEGAN, described, isr=(1,))
     described.poll(BEGAN + 20 * MINUTE, "reassignments", "", "{}")
     assert is_down == bool(described.found(PATTERN))
+
+
+def test_a_partition_with_fewer_replicas_than_the_setting_needs_only_those_that_it_has(described) -> None:
+    settings = {"topic": "__consumer_offsets", "settings": {"min.insync.replicas": "3"}}
+    described.poll(BEGAN - MINUTE, "topic_settings", "__consumer_offsets", json.dumps(settings))
+    topic(BEGAN, described, isr=(2,), replicas=(2,))
+    described.poll(BEGAN + 20 * MINUTE, "reassignments", "", "{}")
+    assert [] == described.found(PATTERN)
+
+
+def test_a_leader_that_is_missing_later_is_named_although_replicas_were_missing_first(described) -> None:
+    settings = {"topic": "__consumer_offsets", "settings": {"min.insync.replicas": "2"}}
+    described.poll(BEGAN - MINUTE, "topic_settings", "__consumer_offsets", json.dumps(settings))
+    topic(BEGAN, described, isr=(1,))
+    topic(BEGAN + 5 * MINUTE, described, leader=-1, isr=())
+    described.poll(BEGAN + 20 * MINUTE, "reassignments", "", "{}")
+    (row,) = described.found(PATTERN)
+    assert BEGAN == row["started_at"]
+    assert "Polls show no leader." in row["explanation"]
 
 
 def test_an_idle_cluster_shows_nothing(described) -> None:
