@@ -104,11 +104,11 @@ def _state(history: History, last: Generation | None) -> LastState:
     done = last.synced_at if last is not None and last.number == number else newest.at
     opened = _opened(history.events, number, done)
     if opened is not None:
-        joined = any(
-            e.kind == EventKind.STABILIZED and e.at >= opened.at and (e["generation_id"] or 0) > number
-            for e in history.events
-        )
-        state = GroupState.COMPLETING_REBALANCE if joined else GroupState.PREPARING_REBALANCE
+        # A member that joins before the leader has synced begins the join phase anew.
+        phases = (EventKind.PREPARING, EventKind.STABILIZED)
+        phase = next((e.kind for e in reversed(history.events) if e.kind in phases), None)
+        is_joined = phase == EventKind.STABILIZED
+        state = GroupState.COMPLETING_REBALANCE if is_joined else GroupState.PREPARING_REBALANCE
         return LastState(state, opened.at, Evidence.OBSERVED, opened.at)
     if last is None or last.is_empty or last.number != number:
         since = newest.at if last is None else last.joined_at

@@ -190,3 +190,11 @@ def test_a_delayed_commit_without_a_rate_leaves_the_load_as_the_best_estimate() 
 def test_long_after_a_failover_the_end_of_a_session_tells_when_the_member_was_alive() -> None:
     stall = failed_over([*b_works(60_000)], expired_at=70_000)
     assert stall["stopped_at_earliest"] - START >= 59_000
+
+
+def test_a_newcomer_before_the_leader_synced_begins_the_join_phase_anew() -> None:
+    lines = [preparing(30_000, 1), stabilized(31_000, 2)]
+    (row,) = rows([ALONE], lines)["groups"]
+    assert ("CompletingRebalance", START + 30_000) == (row["state"], row["open_rebalance_since_at"])
+    (row,) = rows([ALONE], [*lines, preparing(32_000, 2)])["groups"]
+    assert ("PreparingRebalance", START + 30_000) == (row["state"], row["open_rebalance_since_at"])

@@ -10,6 +10,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -38,6 +39,9 @@ REJOINING = (
 )  # fmt: skip
 """Triggers whose member had sent its request to join when the rebalance began."""
 
+JOINING = (Trigger.MEMBER_JOINED, Trigger.FIRST_MEMBER)
+UUID = re.compile(r"-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
+
 SESSION = {
     GroupProtocol.CONSUMER: ("group.consumer.session.timeout.ms", 45_000),
     GroupProtocol.STREAMS: ("group.streams.session.timeout.ms", 45_000),
@@ -47,13 +51,17 @@ SESSION = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wait:
-    """Whom a group waits for (`members`; empty: not known), why, and what ends the wait."""
+    """Whom a group waits for (`members`; empty: not known), why, and what ends the wait.
+
+    `others` are client ids of members that joined after the last generation.
+    """
 
     members: Sequence[GenerationMemberRow]
     says: str
     ends: str
     evidence: Evidence
     action: str
+    others: Sequence[str] = ()
 
 
 def stuck_rebalances(facts: ClusterFacts) -> list[ClusterFinding]:
@@ -78,7 +86,7 @@ def stuck_rebalances(facts: ClusterFacts) -> list[ClusterFinding]:
                 ended_at=None,
                 times=1,
                 group_ids=[group["group_id"]],
-                instances=_instances(wait.members),
+                instances=[*_instances(wait.members), *wait.others],
                 sources=_sources(one, is_polled=is_polled),
                 evidence=wait.evidence,
                 explanation=(
@@ -106,40 +114,84 @@ def _wait(facts: ClusterFacts, one: Unsettled, state: GroupState, since: int) ->
 def _for_members(one: Unsettled, since: int) -> Wait:
     gone = {member for line in one.lines if line["event_kind"] in GONE for member in _named_in(line)}
     gone |= {line["replaced_member_id"] for line in one.lines if line["replaced_member_id"]}
+    failed, current = _attempts(one.lines)
     joined = {
         line["member_id"]
-        for line in one.lines
+        for line in current
         if line["event_kind"] == EventKind.PREPARING and line["trigger"] in REJOINING and line["member_id"]
     }
     missing = [m for m in one.members if m["member_id"] not in gone | joined]
-    new = sum(line["event_kind"] in ADDED for line in one.lines)
-    if not missing:
-        says = (
-            "No member of the last generation is left to wait for; who has joined since is not known."
-            if one.members
-            else "The last generation is not known, so whom it waits for is not known."
-        )
-    elif len(missing) == 1:
-        says = f"It waits for {_described(missing)}, the only member of the last generation that may not have rejoined."
-    else:
-        says = (
-            f"It waits for one or more of {count(len(missing), 'member')} of the last generation: "
-            f"{_described(missing)}. "
-            "The coordinator's log does not name those that have rejoined."
-        )
-    if new:
-        says += f" {count(new, 'new member')} joined and {'waits' if new == 1 else 'wait'}."
-    restarted = [line["event_at"] for line in one.lines if line["event_kind"] == EventKind.COULD_NOT_COMPLETE]
+    known = {m["member_id"] for m in one.members}
+    tried = [m for m in _added(failed) if m not in gone | joined | known]
+    new = [m for m in _added(current) if m not in gone]
+    starts = [
+        line["event_at"]
+        for line in current
+        if line["event_kind"] == EventKind.COULD_NOT_COMPLETE or (failed and line["event_kind"] == EventKind.PREPARING)
+    ]
     return Wait(
         members=missing,
-        says=says,
-        ends=_ends_of_join(one, max([since, *restarted])),
-        evidence=Evidence.BOUNDED if len(missing) == 1 and one.lines else Evidence.INFERRED,
+        others=[_client_of(member) for member in tried],
+        says=_says_who(one, missing, tried) + _says_new(len(new)),
+        ends=_ends_of_join(one, max([since, *starts])),
+        evidence=Evidence.BOUNDED if len(missing) + len(tried) == 1 and one.lines else Evidence.INFERRED,
         action=(
             "Look at the poll loop of the members named: a thread dump shows what they are busy with. Restart the one "
             "that hangs; the coordinator goes on without it when it leaves or its session ends."
         ),
     )
+
+
+def _attempts(lines: Sequence[Row]) -> tuple[Sequence[Row], Sequence[Row]]:
+    """Return the lines of join phases that ended without a stored assignment, and those of the open one."""
+    ended = max((at for at, e in enumerate(lines) if e["event_kind"] == EventKind.STABILIZED), default=-1)
+    return lines[: ended + 1], lines[ended + 1 :]
+
+
+def _added(lines: Iterable[Row]) -> list[str]:
+    """Return the members that joined anew, in order. The line before that of the start may not be among `lines`."""
+    return list(
+        dict.fromkeys(
+            line["member_id"]
+            for line in lines
+            if line["member_id"]
+            and (
+                line["event_kind"] in ADDED
+                or (line["event_kind"] == EventKind.PREPARING and line["trigger"] in JOINING)
+            )
+        )
+    )
+
+
+def _says_who(one: Unsettled, missing: Sequence[GenerationMemberRow], tried: Sequence[str]) -> str:
+    if not missing and not tried:
+        return (
+            "No member of the last generation is left to wait for; who has joined since is not known."
+            if one.members
+            else "The last generation is not known, so whom it waits for is not known."
+        )
+    whom = [*_hosted(missing), *(shortened(_client_of(member)) for member in tried)]
+    since = "the last generation" if not tried else "the last generation and of the attempts since then"
+    if not one.lines:
+        return (
+            f"It waits for one or more of the members of the last generation ({named(whom, 'member')}), or for members "
+            "that joined since then: without the coordinator's log, this is not known."
+        )
+    if len(whom) == 1:
+        return f"It waits for {named(whom, 'member')}, the only member of {since} that may not have rejoined."
+    return (
+        f"It waits for one or more of {count(len(whom), 'member')} of {since}: {named(whom, 'member')}. "
+        "The coordinator's log does not name those that have rejoined."
+    )
+
+
+def _says_new(new: int) -> str:
+    return f" {count(new, 'new member')} joined and {'waits' if new == 1 else 'wait'}." if new else ""
+
+
+def _client_of(member_id: str) -> str:
+    """Return the client id or instance id with which the coordinator began a member id, or the id."""
+    return UUID.sub("", member_id) or member_id
 
 
 def _ends_of_join(one: Unsettled, since: int) -> str:
@@ -166,19 +218,20 @@ def _for_leader(one: Unsettled, since: int) -> Wait:
     elected = [e["leader_member_id"] for e in one.lines if e["event_kind"] == EventKind.LEADER_REPLACED]
     gone = {member for line in one.lines if line["event_kind"] in GONE for member in _named_in(line)}
     before = next((m for m in one.members if m["is_leader"] and m["member_id"] not in gone), None)
-    first = next((e["member_id"] for e in one.lines if e["event_kind"] in ADDED), None)
+    first = next((m for m in _added(one.lines) if m not in gone), None)
     member = next((m for m in one.members if elected and m["member_id"] == elected[-1]), None)
     if elected:
         who, evidence = (_described([member]) if member else shortened(elected[-1])), Evidence.OBSERVED
     elif before is not None:
         member, who, evidence = before, f"{_described([before])} (the leader of the last generation)", Evidence.INFERRED
     elif first is not None:
-        who, evidence = f"{shortened(first)} (the first that joined)", Evidence.INFERRED
+        who, evidence = f"{shortened(_client_of(first))} (the first that joined)", Evidence.INFERRED
     else:
         who, evidence = "", Evidence.INFERRED
     says = f"It waits for its leader, {who or 'which is not known'}, to send the assignment."
     return Wait(
         members=[member] if member else [],
+        others=[] if member or elected or first is None else [_client_of(first)],
         says=says,
         ends=_ends_of_sync(one.members, member, joined_at if joined_at is not None else since),
         evidence=evidence,
@@ -238,8 +291,11 @@ def _name(member: GenerationMemberRow) -> str:
 
 
 def _described(members: Sequence[GenerationMemberRow]) -> str:
-    hosts = [f"{_name(m)} at {shortened(m['client_host'])}" if m["client_host"] else _name(m) for m in members]
-    return named(hosts, "member")
+    return named(_hosted(members), "member")
+
+
+def _hosted(members: Sequence[GenerationMemberRow]) -> list[str]:
+    return [f"{_name(m)} at {shortened(m['client_host'])}" if m["client_host"] else _name(m) for m in members]
 
 
 def _instances(members: Sequence[GenerationMemberRow]) -> list[str]:

@@ -56,6 +56,24 @@ def test_several_candidates_are_named_as_candidates(described) -> None:
     assert "inferred" == row["evidence"]
 
 
+def test_members_of_an_attempt_that_a_newcomer_ended_are_waited_for_again(described) -> None:
+    opened(described, members=1)
+    added = "orders-{}-0a1b2c3d-0000-4000-8000-00000000000{}"
+    for at, number in ((SINCE, 7), (SINCE + SECOND, 8)):
+        described.line(at, "member_added", group_id="orders", member_id=added.format(number, number))
+    described.line(SINCE + 20 * SECOND, "left", group_id="orders", member_id="orders-0-id")
+    described.line(SINCE + 20 * SECOND, "stabilized", group_id="orders", generation_id=5)
+    described.line(SINCE + 22 * SECOND, "member_added", group_id="orders", member_id=added.format(9, 9))
+    described.line(
+        SINCE + 22 * SECOND, "preparing", group_id="orders", trigger="member_joined", member_id=added.format(9, 9)
+    )
+    (row,) = described.found(PATTERN)
+    assert ["orders-7", "orders-8"] == row["instances"]
+    assert "of the attempts since then: orders-7, orders-8." in row["explanation"]
+    assert "1 new member joined and waits." in row["explanation"]
+    assert f"which is at {instant(SINCE + 22 * SECOND + 300_000)}" in row["explanation"]
+
+
 def test_a_join_phase_that_found_nobody_begins_again(described) -> None:
     opened(described, since=NOW - 12 * MINUTE)
     described.line(NOW - 7 * MINUTE, "could_not_complete", group_id="orders")
@@ -113,6 +131,7 @@ def test_polls_alone_show_a_rebalance_that_lasts(described) -> None:
     described.poll(NOW, "reassignments", "", "{}")
     (row,) = described.found(PATTERN)
     assert (SINCE, ["poll", "topic"]) == (row["started_at"], row["sources"])
+    assert "or for members that joined since then: without the coordinator's log" in row["explanation"]
     described.poll(NOW, "group", "orders", json.dumps({"group_id": "orders", "state": "Stable"}))
     assert [] == described.found(PATTERN)
 
