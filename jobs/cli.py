@@ -47,7 +47,10 @@ COMMANDS = {
 }
 RECORDED = ("ingest", "build", "poll", "analyze", "notify", "quality", "maintain", "erase", "replay", "rebuild")
 """Commands that add a row to `job_runs`. `up` adds rows itself, also for its parts."""
-SCENARIOS = "churn, kip848, migration, java, streams, connect, share, registry, reassignment, failover, storms, outage"
+SCENARIOS = (
+    "churn, kip848, migration, java, streams, connect, share, registry, reassignment, failover, sessions, offsets, "
+    "lost, stuck, mismatch, storms, outage"
+)
 FLAGS = ("warehouse", "bootstrap_servers", "cluster", "host", "port", "quiet_ms", "trigger_seconds")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from contextlib import closing
 from typing import TYPE_CHECKING
 
@@ -24,6 +25,9 @@ THROTTLE = 1 << 20
 # Every start of the same cluster fills the topic again, so its size is limited.
 KEPT = {"retention.bytes": str(MEGABYTES << 20), "segment.bytes": str(4 << 20)}
 CONTROLLER = 1
+OFFSETS_TOPIC = "__consumer_offsets"
+HANG_S = 30.0
+"""The time at which a member hangs, in a scenario whose coordinator then fails."""
 
 
 def coordinator_losses(cluster: LocalCluster, rng: Random, say: Callable[[str], None]) -> Iterator[float]:
@@ -44,6 +48,43 @@ def coordinator_losses(cluster: LocalCluster, rng: Random, say: Callable[[str], 
             yield rng.uniform(9, 12)
             say(f"broker {node_id} starts")
             broker.start()
+
+
+def coordinator_loss(cluster: LocalCluster, rng: Random, say: Callable[[str], None]) -> Iterator[float]:
+    """Crash the broker that coordinates most groups, as soon as `HANG_S` has passed, and start it again."""
+    yield HANG_S + rng.uniform(1, 2)
+    coordinated = Counter(cluster.coordinator(group_id) for group_id in cluster.groups())
+    del coordinated[CONTROLLER]
+    node_id = max(sorted(coordinated), key=coordinated.__getitem__)
+    say(f"broker {node_id}, which coordinates {coordinated[node_id]} of the groups, is killed")
+    cluster.brokers[node_id - 1].kill()
+    yield rng.uniform(9, 12)
+    say(f"broker {node_id} starts")
+    cluster.brokers[node_id - 1].start()
+
+
+def sick_offsets_partitions(cluster: LocalCluster, rng: Random, say: Callable[[str], None]) -> Iterator[float]:
+    """Make every replica of the offsets topic necessary, leave one partition a single replica, and crash its broker.
+
+    That partition then has no leader. The others have a leader and one replica fewer than `min.insync.replicas`, so
+    nothing can be appended to them.
+    """
+    yield rng.uniform(8, 10)
+    replicas = cluster.replicas(OFFSETS_TOPIC)
+    single = max(replicas)
+    node_id = next(node for node in replicas[single] if node != CONTROLLER)
+    with closing(KafkaAdminClient(bootstrap_servers=cluster.bootstrap_servers)) as admin:
+        admin.alter_partition_reassignments({TopicPartition(OFFSETS_TOPIC, single): [node_id]})
+        needed = {"min.insync.replicas": str(len(cluster.brokers))}
+        admin.alter_configs([ConfigResource(ConfigResourceType.TOPIC, OFFSETS_TOPIC, needed)])
+    yield rng.uniform(8, 12)
+    while True:
+        say(f"broker {node_id} is killed: {OFFSETS_TOPIC}-{single} has no leader, the others lack a replica in sync")
+        cluster.brokers[node_id - 1].kill()
+        yield rng.uniform(100, 110)
+        say(f"broker {node_id} starts")
+        cluster.brokers[node_id - 1].start()
+        yield rng.uniform(60, 70)
 
 
 def reassignments(cluster: LocalCluster, rng: Random, say: Callable[[str], None]) -> Iterator[float]:

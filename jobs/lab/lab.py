@@ -20,7 +20,8 @@ from jobs.lab import churn
 from jobs.lab.cluster import LocalCluster
 from jobs.lab.members import GroupPlan, RunningGroup
 from jobs.lab.other_members import JavaPlan
-from jobs.lab.scenarios import Scenario, chosen
+from jobs.lab.scenario import Scenario
+from jobs.lab.scenarios import chosen
 
 if TYPE_CHECKING:
     import argparse

@@ -2,37 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from difflib import get_close_matches
-from typing import TYPE_CHECKING
 
 from jobs.config.errors import UserError
-from jobs.lab import churn, incidents
-from jobs.lab.members import ConsumerPlan, GroupPlan
+from jobs.lab import churn, failures, incidents
+from jobs.lab.members import ConsumerPlan
 from jobs.lab.other_members import JavaPlan, RegistryPlan
+from jobs.lab.scenario import Scenario
 from jobs.setup.java import javac
 
-if TYPE_CHECKING:
-    from jobs.lab.churn import Script
-    from jobs.lab.incidents import Incident
-
 DEFAULT = "churn"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Scenario:
-    """Groups with their scripts, and the required cluster. `overrides` are broker properties."""
-
-    groups: Sequence[tuple[GroupPlan, Script]]
-    overrides: Mapping[str, object] = field(default_factory=dict)
-    brokers: int = 1
-    incidents: Sequence[Incident] = ()
-
-    @property
-    def needs_compiler(self) -> bool:
-        """Return whether a member is a Java program of the lab."""
-        return any(isinstance(plan, JavaPlan) for plan, _ in self.groups)
 
 
 def chosen(names: str) -> tuple[Scenario, list[str]]:
@@ -219,41 +198,7 @@ STREAMS = Scenario(
     # An application needs four seconds to start, so a static member that is to be back in time needs a longer session.
     overrides=_quick("streams") | {"group.streams.session.timeout.ms": 15_000, "group.streams.num.standby.replicas": 1},
 )
-CONNECT = Scenario(
-    groups=[
-        (
-            JavaPlan(
-                group_id="warehouse-connect",
-                topic="warehouse-lines",
-                partitions=1,
-                members=3,
-                program="ConnectWorker",
-                table="connect",
-                layout="connect",
-                heap="128m",
-                settings={
-                    "group.id": "{group_id}",
-                    "listeners": "http://127.0.0.1:{port}",
-                    "key.converter": "org.apache.kafka.connect.storage.StringConverter",
-                    "value.converter": "org.apache.kafka.connect.storage.StringConverter",
-                    "config.storage.topic": "{group_id}-configs",
-                    "offset.storage.topic": "{group_id}-offsets",
-                    "offset.storage.partitions": 1,
-                    "status.storage.topic": "{group_id}-status",
-                    "status.storage.partitions": 1,
-                    **{f"{kind}.storage.replication.factor": 1 for kind in ("config", "offset", "status")},
-                    "plugin.discovery": "service_load",
-                    "session.timeout.ms": 6_000,
-                    "heartbeat.interval.ms": 2_000,
-                    "scheduled.rebalance.max.delay.ms": 15_000,
-                    "lab.connectors": "stock-lines,price-lines,supplier-lines,return-lines",
-                    "lab.file": "{folder}/server.log",
-                },
-            ),
-            churn.worker_losses,
-        ),
-    ]
-)
+CONNECT = Scenario(groups=[(failures.CONNECT_WORKERS, churn.worker_losses)])
 SHARE = Scenario(
     groups=[
         (
@@ -345,6 +290,11 @@ SCENARIOS: dict[str, Scenario] = {
     "registry": REGISTRY,
     "reassignment": REASSIGNMENT,
     "failover": FAILOVER,
+    "sessions": failures.SESSIONS,
+    "offsets": failures.OFFSETS,
+    "lost": failures.LOST,
+    "stuck": failures.STUCK,
+    "mismatch": failures.MISMATCH,
     "storms": STORMS,
     "outage": OUTAGE,
 }

@@ -27,7 +27,7 @@ public final class ConnectWorker {
         String names = settings.remove("lab.connectors");
         String file = settings.remove("lab.file");
         Connect<DistributedHerder> connect = new ConnectDistributed().startConnect(settings);
-        for (String name : names.split(",")) {
+        for (String name : names.isEmpty() ? new String[0] : names.split(",")) {
             create(connect.herder(), name, Map.of(
                     "name", name,
                     "connector.class", FileSource.class.getName(),
