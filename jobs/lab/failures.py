@@ -64,6 +64,10 @@ STUCK = Scenario(
             ConsumerPlan(group_id="rates-sync", topic="rates", partitions=4, members=3, session_timeout_ms=240_000),
             stuck_members.frozen_member,
         ),
+        (
+            ConsumerPlan(group_id="dues-sync", topic="dues", partitions=4, members=2, session_timeout_ms=240_000),
+            stuck_members.silent_leader,
+        ),
     ]
 )
 OFFSETS = Scenario(

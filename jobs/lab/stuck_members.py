@@ -44,6 +44,24 @@ def frozen_member(group: RunningGroup, rng: Random) -> Iterator[float]:
         group.thaw(0)
 
 
+def silent_leader(group: RunningGroup, rng: Random) -> Iterator[float]:
+    """Freeze a member that has asked to join, and close the other: the frozen one leads, and never sends a plan.
+
+    With a long session, heartbeats are rare, so the first member does not notice the other for a while.
+    """
+    group.start(1)
+    yield rng.uniform(6, 8)
+    group.start(0)
+    yield rng.uniform(4, 5)
+    group.freeze(0)
+    yield 1
+    group.leave(1)
+    yield WAIT_S
+    group.thaw(0)
+    yield rng.uniform(15, 20)
+    group.start(1)
+
+
 def hanging_member(group: RunningGroup, rng: Random) -> Iterator[float]:
     """Freeze one member just before its coordinator fails, so that it does not look for the new one for minutes."""
     at = 0.0

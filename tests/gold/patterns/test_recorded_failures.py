@@ -53,6 +53,15 @@ def test_the_members_that_a_stuck_rebalance_may_wait_for_are_named_with_its_end(
         assert "The rebalance timeout ends it at the latest: 5 min" in row["explanation"]
 
 
+def test_a_leader_that_hangs_before_it_assigns_is_named(tmp_path) -> None:
+    """`dues-sync-0` is frozen while it waits; then the other member leaves, and the join phase ends."""
+    rows = found(tmp_path, "stuck_leader")
+    assert {("stuck_rebalance", "dues-sync")} == rows.keys()
+    (row,) = rows.values()
+    assert (["dues-sync-0"], ["log", "topic"], "inferred") == (row["instances"], row["sources"], row["evidence"])
+    assert "It waits for its leader, dues-sync-0 (the first that joined), to send the assignment." in row["explanation"]
+
+
 def test_polls_alone_show_a_stuck_rebalance_and_say_that_newcomers_are_not_known(tmp_path) -> None:
     rows = found(tmp_path, "stuck_members", "offsets,admin")
     assert {("stuck_rebalance", "quotes-sync"), ("stuck_rebalance", "rates-sync")} == rows.keys()
@@ -71,3 +80,48 @@ def test_a_connect_leader_that_reads_another_configuration_topic_is_named(tmp_pa
         row["times"], row["instances"], row["evidence"], row["ended_at"],
     )  # fmt: skip
     assert "at offset 13; read so far: branch-connect-0 (the leader) up to 1." in row["explanation"]
+
+
+def test_a_member_that_does_not_look_for_the_new_coordinator_is_named_for_its_group_only(tmp_path) -> None:
+    """One member of each group hangs, but only one group's coordinator is killed."""
+    rows = found(tmp_path, "lost_coordinator")
+    assert {("coordinator_not_found", "meters-a")} == rows.keys()
+    (row,) = rows.values()
+    assert (["meters-a-0", "/127.0.0.1"], "inferred", ["log", "topic"]) == (
+        row["instances"], row["evidence"], row["sources"],
+    )  # fmt: skip
+    assert "1 member (meters-a-0) sent nothing to it and was expelled 30 s later" in row["explanation"]
+
+
+def test_the_topic_alone_does_not_show_that_a_coordinator_moved(tmp_path) -> None:
+    assert {} == found(tmp_path, "lost_coordinator", "offsets")
+
+
+def down(warehouse: Path, sources: str) -> dict[str, dict[str, Any]]:
+    rows = found(warehouse, "offsets_topic", sources)
+    assert {"offsets_partition_down"} >= {pattern for pattern, _ in rows}
+    return {subject: row for (_, subject), row in rows.items()}
+
+
+def test_each_sick_offsets_partition_is_one_incident_with_its_groups(tmp_path) -> None:
+    """The third partition has lost its only replica, the others one of the three that `min.insync.replicas` asks for."""
+    rows = down(tmp_path, "offsets,log,admin")
+    assert {"__consumer_offsets-0", "__consumer_offsets-1", "__consumer_offsets-2"} == rows.keys()
+    assert sorted(group for row in rows.values() for group in row["group_ids"]) == [
+        "parcels-a", "parcels-b", "parcels-c",
+    ]  # fmt: skip
+    assert "Polls show no leader." in rows["__consumer_offsets-2"]["explanation"]
+    assert (["poll"], "bounded") == (rows["__consumer_offsets-2"]["sources"], rows["__consumer_offsets-2"]["evidence"])
+    for subject in ("__consumer_offsets-0", "__consumer_offsets-1"):
+        assert "Polls show 2 replicas in sync, but min.insync.replicas is 3." in rows[subject]["explanation"]
+        assert (["log", "poll"], "observed") == (rows[subject]["sources"], rows[subject]["evidence"])
+
+
+def test_the_log_alone_shows_the_partitions_whose_assignments_could_not_be_stored(tmp_path) -> None:
+    rows = down(tmp_path, "offsets,log")
+    assert {"__consumer_offsets-0", "__consumer_offsets-1"} == rows.keys(), "a broker that is dead logs nothing"
+    assert all("writes failed" in row["explanation"] for row in rows.values())
+
+
+def test_the_topic_alone_does_not_show_a_sick_partition(tmp_path) -> None:
+    assert {} == down(tmp_path, "offsets")
