@@ -144,7 +144,9 @@ def _inferred(g: Generation, log: GenerationLog, done: dict[str, CommitActivity]
 def _one_left(g: Generation, log: GenerationLog, left: list[str], done: dict[str, CommitActivity]) -> Cause:
     """Return the cause of a departure.
 
-    A commit renews the session, so a member that committed within its session timeout cannot have expired.
+    A commit renews the session, so a member that committed within its session timeout cannot have expired. A
+    client that commits while its handler is blocked, without progress although records waited, left because it did not
+    poll.
     """
     assert g.previous is not None
     before = g.previous.final_members
@@ -153,6 +155,8 @@ def _one_left(g: Generation, log: GenerationLog, left: list[str], done: dict[str
     if logged is not None:
         return Cause(trigger=Trigger(logged["trigger"]), evidence=Evidence.INFERRED, member_id=logged["member_id"])
     only = left[0] if len(left) == 1 else None
+    if only and only in done and departure(before[only], log).was_blocked(done[only]):
+        return Cause(trigger=Trigger.POLL_TIMEOUT, evidence=Evidence.INFERRED, member_id=only)
     fresh = [m for m in left if (w := done.get(m)) and w.last and g.joined_at - w.last < before[m].session_timeout_ms]
     trigger = Trigger.MEMBER_LEFT if len(fresh) == len(left) else Trigger.UNKNOWN
     if only and not fresh and (w := done.get(only)) and w.last:

@@ -64,11 +64,16 @@ class MemberDeparture(NamedTuple):
             return False
         facts = FACTS.get(self.member.library.library)
         if facts is not None and facts.commits_while_blocked:
-            return done.is_blocked
+            return self.was_blocked(done)
         if done.backlog is False or (facts is not None and facts.watchdog != "leave"):
             return False
         silent = self.line.until - (done.stopped or done.last)
         return silent >= self.member.rebalance_timeout_ms - HEARTBEAT_MS // 2 and silent > HEARTBEAT_MS
+
+    def was_blocked(self, done: CommitActivity) -> bool:
+        """Return whether the last commits show a blocked handler, of a library that commits in the background."""
+        facts = FACTS.get(self.member.library.library)
+        return facts is not None and facts.commits_while_blocked and done.is_blocked
 
 
 def departure(member: Member, log: GenerationLog) -> MemberDeparture:
