@@ -80,7 +80,15 @@ VERY_SLOW_MS = 5_000
 interval (3 s by default), so a shorter delay may be chance."""
 
 SLOW_TIMES = 3
-"""Times that the same one of several members must join last; so many are unlikely by chance."""
+"""Times that the same one of several members must join last."""
+
+NOTICED_MS = 3_500
+"""Time within which a working member notices a rebalance and joins: the default heartbeat interval of all clients (3 s)
+and half a second for its fetch and requests."""
+
+SLOW_BY_CHANCE = 0.001
+"""Probability up to which chance does not explain that one member is the last to join that often. A group has several
+members, and a cluster many groups."""
 
 TOGETHER_MS = 3_000
 """Departures within a heartbeat interval (3 s by default) of each other count as one event."""

@@ -13,7 +13,8 @@ from itertools import pairwise
 from typing import TypeVar
 
 from pipelines.gold.diagnosis.departures import Departure, arrivals_of_replacements, departures
-from pipelines.gold.diagnosis.patterns import changed, flapping, slow, switching
+from pipelines.gold.diagnosis.patterns import changed, flapping, switching
+from pipelines.gold.diagnosis.slow_joins import held_up, slow
 from pipelines.gold.instance_tracker import Instance, Membership, Number
 from pipelines.gold.memberships import Silver, number, tracked
 from pipelines.gold.rejoin_runs import GroupLife, expelling_runs, unchanged_runs
@@ -80,13 +81,15 @@ class Found:
 
     `cause` is the cause to investigate; `set_off_by` is the cause that started the rebalance. They differ if one member
     delays the others, for example in a deploy: it joins late, or is removed because it does not join. `instances` are
-    the names of the instances involved, as `instance_tracker` distinguishes them.
+    the names of the instances involved, as `instance_tracker` distinguishes them. `waited_ms` is how long the others
+    waited for a slow member; if no log line names it, there are no `instances`.
     """
 
     cause: DiagnosisCause
     set_off_by: DiagnosisCause
     evidence: Evidence
     instances: tuple[str, ...] = ()
+    waited_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,10 +112,10 @@ class Context:
     """Facts about all rebalances of a group.
 
     By generation: `departures` and `arrivals` with it, the `previous` generation, the `slow` member that the others
-    waited for, whether the resources `changed`, and whether it belongs to a run that changes nothing (`looping`) or in
-    which members expel each other (`expelling`). A rebalance was `interrupted` if another broker became the
-    coordinator before it completed. `returns` are departures of static members that returned without a rebalance.
-    Timestamps are in milliseconds.
+    waited for, the milliseconds for which an unknown member `held_up` the others, whether the resources `changed`, and
+    whether it belongs to a run that changes nothing (`looping`) or in which members expel each other (`expelling`). A
+    rebalance was `interrupted` if another broker became the coordinator before it completed. `returns` are departures
+    of static members that returned without a rebalance. Timestamps are in milliseconds.
     """
 
     instances: Sequence[Instance]
@@ -120,6 +123,7 @@ class Context:
     arrivals: Mapping[Number, Sequence[Arrival]]
     previous: Mapping[Number, GenerationRow]
     slow: Mapping[Number, Instance]
+    held_up: Mapping[Number, int]
     changed: frozenset[Number]
     flapping: frozenset[Number]
     switching: frozenset[Number]
@@ -165,6 +169,7 @@ def context(silver: Silver) -> Context:
         arrivals=_by_generation(_arrivals(found, gone), lambda a: a.membership.joined_in),
         previous={number(g): before for before, g in pairwise(generations)},
         slow=dict(slow(generations, found)),
+        held_up=dict(held_up(generations, silver.get("stalls", ()))),
         changed=other,
         flapping=frozenset(flapping(generations, other)),
         switching=frozenset(switching(generations)),
@@ -191,12 +196,15 @@ def cause_of(g: GenerationRow, known: Context) -> Found:
             evidence=removed.evidence,
             instances=(removed.instance.label,),
         )
-    if is_delayable and last is not None:
+    # Without the log, it is often not known what started the rebalance, either.
+    is_held_up = number(g) in known.held_up and (is_delayable or why.cause == DiagnosisCause.UNKNOWN)
+    if (is_delayable and last is not None) or is_held_up:
         return Found(
             cause=DiagnosisCause.SLOW_JOINER,
             set_off_by=why.cause,
             evidence=Evidence.INFERRED,
-            instances=(last.label,),
+            instances=() if last is None else (last.label,),
+            waited_ms=known.held_up.get(number(g), 0) if last is None else g["slowest_waited_ms"] or 0,
         )
     return Found(cause=why.cause, set_off_by=why.cause, evidence=why.evidence, instances=why.names)
 

@@ -6,6 +6,7 @@ the coordinator's log lines or by clients (poll timeout, expired session) are us
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -63,7 +64,7 @@ def departures(instances: Sequence[Instance], *, leaves_on_close: bool) -> list[
     found.sort(key=lambda d: (d.at, d.instance.label, d.instance.number, d.membership.settled_at))
     changed = dict(_by_length(found))
     deploys = _deploys(found, changed, instances, leaves_on_close=leaves_on_close)
-    loops = dict(_loops(found, changed, frozenset(deploys)))
+    loops = dict(_loops(found, changed, frozenset(deploys) | frozenset(map(id, _stops_of_group(found, instances)))))
     replaced = _replaced(found, instances)
     out = []
     for d in found:
@@ -144,7 +145,8 @@ def _loops(
 ) -> Iterator[tuple[int, DiagnosisCause]]:
     """Yield departures of instances that left at least three times in a row after short memberships.
 
-    `planned` departures belong to deploys. They continue a loop, but do not count for it.
+    `planned` departures belong to deploys, or to a stop of the whole group. They continue a loop, but do not count for
+    it.
     """
     for mine in _by_instance(found):
         loop: list[Departure] = []
@@ -154,6 +156,24 @@ def _loops(
                 loop = []
             loop.append(d)
         yield from _of_loop(loop, planned)
+
+
+def _stops_of_group(found: Sequence[Departure], instances: Sequence[Instance]) -> Iterator[Departure]:
+    """Yield the departures with which groups were stopped: nobody joined any more, at least two instances left, and
+    they did not come back within an hour.
+    """
+    memberships = [m for instance in instances for m in instance.memberships]
+    came = sorted(m.arrived_at for m in memberships)
+    gone = sorted(m.gone_at for m in memberships if m.gone_at is not None)
+    # By the number of earlier arrivals: departures after the same last arrival.
+    runs: dict[int, list[Departure]] = {}
+    for d in found:
+        runs.setdefault(bisect_left(came, d.at), []).append(d)
+    for arrivals, run in runs.items():
+        is_empty = len(gone) >= arrivals and gone[arrivals - 1] <= run[-1].at
+        is_over = all(d.away_ms is None or d.away_ms > RESTART_MS for d in run)
+        if is_empty and is_over and len({d.instance.number for d in run}) > 1:
+            yield from run
 
 
 def _is_short(d: Departure, before: Departure) -> bool:

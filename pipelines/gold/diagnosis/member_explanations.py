@@ -187,15 +187,22 @@ def crash_loop(case: Case) -> str:
 
 
 def slow_joiner(case: Case) -> str:
-    waits = [g["slowest_waited_ms"] or 0 for g in case.rows]
+    waits = [found.waited_ms for found in case.found]
     behind = Counter(found.set_off_by for found in case.found)
     kinds = ", ".join(f"{cause.value.replace('_', ' ')} ({times(count)})" for cause, count in sorted(behind.items()))
-    return (
-        f"The other members waited for {with_counts(case.names)}: {median_duration(waits)} (median), "
-        f"{duration(max(waits))} at most. A member joins with its next poll, after its revocation "
-        "callback; its log shows which of the two is slow. "
-        f"These rebalances were started by: {kinds}."
+    unnamed = sum(not found.instances for found in case.found)
+    waited_for = with_counts(case.names) if case.names else "one of them"
+    text = (
+        f"The other members waited for {waited_for}: {median_duration(waits)} (median), {duration(max(waits))} at "
+        "most. A member joins with its next poll, after its revocation callback; its log shows which of the two is "
+        "slow."
     )
+    if unnamed:
+        text += (
+            f" {capitalized(of(unnamed, len(waits)))}, only the commits show it: all members had stopped long before "
+            "the rebalance could end. The coordinator's log would name the member."
+        )
+    return f"{text} These rebalances were started by: {kinds}."
 
 
 def every(gone: Sequence[Departure]) -> str:

@@ -1,18 +1,16 @@
-"""Patterns that only several generations of a group show: changed resources, a flapping leader, alternating assignors,
-a member that the others wait for.
-"""
+"""Patterns that only several generations of a group show: changed resources, a flapping leader, other assignors."""
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
-from pipelines.gold.instance_tracker import Instance, Number
+from pipelines.gold.instance_tracker import Number
 from pipelines.gold.memberships import number
 from schemas.rows import GenerationMemberRow, GenerationRow
-from schemas.states import GroupProtocol, GroupType, RebalanceMode, Trigger
-from schemas.thresholds import FLAP_MS, FLAPS, SLOW_MS, SLOW_TIMES, VERY_SLOW_MS
+from schemas.states import GroupType, RebalanceMode, Trigger
+from schemas.thresholds import FLAP_MS, FLAPS
 
 
 def changed(generations: Sequence[GenerationRow], members: Iterable[GenerationMemberRow]) -> Iterator[Number]:
@@ -52,23 +50,3 @@ def switching(generations: Sequence[GenerationRow]) -> Iterator[Number]:
     used = [g["assignor"] for g in [*led[:1], *switches]]
     if len(used) > len(set(used)):
         yield from map(number, switches)
-
-
-def slow(generations: Sequence[GenerationRow], found: Sequence[Instance]) -> Iterator[tuple[Number, Instance]]:
-    """Yield rebalances in which the others waited for one member: for a long time, or repeatedly for the same one."""
-    of_member = {membership.member_id: instance for instance in found for membership in instance.memberships}
-    waited = [
-        (g, of_member[g["slowest_member_id"]])
-        for g in generations
-        if g["group_protocol"] == GroupProtocol.CLASSIC
-        and (g["slowest_waited_ms"] or 0) >= SLOW_MS
-        and g["slowest_member_id"] in of_member
-        # The coordinator waits for a dead member until its session expires; such a member does not join slowly.
-        and g["slowest_member_id"] not in (g["left_member_ids"] or ())
-    ]
-    times = Counter(instance.number for _, instance in waited)
-    for g, instance in waited:
-        mine = times[instance.number]
-        is_always = mine >= SLOW_TIMES and 3 * mine >= 2 * len(waited)
-        if is_always or (g["slowest_waited_ms"] or 0) >= VERY_SLOW_MS:
-            yield number(g), instance

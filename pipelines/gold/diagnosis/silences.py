@@ -2,7 +2,8 @@
 
 The coordinator removes a silent member after its session timeout, and a client that polls too late leaves after its
 max.poll.interval.ms. Both show in the topic as a gap in the commits of this member only. Each commit renews the
-session, so a member that committed within both limits left on its own.
+session, and so does each generation of a classic group, which every member joins with a poll. A member that did either
+within both limits left on its own.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from pipelines.gold.diagnosis.departures import Departure
 from pipelines.gold.instance_tracker import Number
 from pipelines.gold.stall_times import stopped_at
 from schemas.rows import StallRow
-from schemas.states import DiagnosisCause, Evidence
+from schemas.states import DiagnosisCause, Evidence, GroupProtocol
 from schemas.thresholds import DEFAULT_SESSION_MS
 
 Stops = Mapping[str, Sequence[StallRow]]
@@ -62,7 +63,7 @@ def silences(known: Context, stalls: Iterable[StallRow], joined_at: Mapping[Numb
         stayed = max((_since_stop(mine, joined_at[n]) for m, mine in stopped[n].items() if m not in left), default=0)
         for d in (d for d in gone if d.evidence == Evidence.INFERRED):
             mine = stopped[n].get(d.membership.member_id, ())
-            if _is_active(d, mine, joined_at[n]):
+            if _is_active(d, mine, joined_at[n], _joined_before(n, known)):
                 active.add(id(d))
             elif (length := _silence_ms(d, mine, joined_at[n])) >= 2 * stayed and length > 0:
                 found[id(d)] = length
@@ -81,10 +82,16 @@ def _last_commit(mine: Sequence[StallRow]) -> int | None:
     return max((s["last_commit_at"] for s in mine if s["last_commit_at"] is not None), default=None)
 
 
-def _is_active(d: Departure, mine: Sequence[StallRow], joined_at: int) -> bool:
+def _joined_before(n: Number, known: Context) -> int:
+    """Return when the previous generation was joined, which needed a request of each member; 0 if none needs one."""
+    before = known.previous.get(n)
+    return before["joined_at"] if before is not None and before["group_protocol"] == GroupProtocol.CLASSIC else 0
+
+
+def _is_active(d: Departure, mine: Sequence[StallRow], joined_at: int, joined_before: int) -> bool:
     """Return whether the member was at work within its session timeout and poll limit. Its session must be known."""
     session, poll = d.membership.session_timeout_ms, d.membership.rebalance_timeout_ms
-    alive_at = max(d.membership.settled_at, _last_commit(mine) or 0)
+    alive_at = max(d.membership.settled_at, joined_before, _last_commit(mine) or 0)
     return session > 0 and joined_at - alive_at < min(session, poll or session)
 
 

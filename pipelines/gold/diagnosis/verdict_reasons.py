@@ -33,11 +33,15 @@ def _by_members(j: Judged) -> str | None:
         )
     if j.silent:
         return (
-            f"{named(j)} had stopped working {duration(j.silent_ms)} before it was gone, as a process does that "
-            "crashed, paused or polled too late."
+            f"{named(j)} had stopped working {duration(j.silent_ms)} before {_it(j)} {_was(j)} gone, as a process does "
+            "that crashed, paused or polled too late."
         )
     if j.left_on_their_own:
-        return f"{named(j)} worked until it was gone and was neither silent nor late: it left on its own."
+        own = "their own" if len(j.instances) > 1 else "its own"
+        return (
+            f"{named(j)} worked until {_it(j)} {_was(j)} gone and {_was(j)} neither silent nor late: {_it(j)} left on "
+            f"{own}."
+        )
     if j.is_session_short:
         return (
             f"{named(j)} was back as soon as it was removed, like others before: the session timeout is shorter than "
@@ -51,6 +55,14 @@ def _by_members(j: Judged) -> str | None:
 def named(j: Judged) -> str:
     """Return the names of the instances: `orders-7, orders-2 and 3 others`."""
     return first_names(j.instances) or "A member"
+
+
+def _it(j: Judged) -> str:
+    return "they" if len(j.instances) > 1 else "it"
+
+
+def _was(j: Judged) -> str:
+    return "were" if len(j.instances) > 1 else "was"
 
 
 def _how(j: Judged) -> str:
@@ -90,13 +102,19 @@ def _session_expiry(j: Judged) -> str:
 
 
 def _slow_joiner(j: Judged) -> str:
-    waited = duration(j.row["slowest_waited_ms"] or 0)
+    waited = duration(j.found.waited_ms)
     began = j.found.set_off_by.value.replace("_", " ")
+    if not j.found.instances:
+        return (
+            f"All members had stopped {waited} before the last of them joined, as in most rebalances of this group: a "
+            "member is slow to join, for example in its revocation callback; the coordinator's log would name it. The "
+            f"rebalance itself began for another cause ({began})."
+        )
     return f"The others waited {waited} for {named(j)} to join; the rebalance itself began for another cause ({began})."
 
 
 def _deploy(j: Judged) -> str:
-    return f"{named(j)} was stopped and came back or was replaced, as in a restart or deploy."
+    return f"{named(j)} {_was(j)} stopped and came back or {_was(j)} replaced, as in a restart or deploy."
 
 
 def _scaling(j: Judged) -> str:

@@ -168,8 +168,10 @@ def _by_commits(plain: Judged, gone: Sequence[Departure], facts: _Facts) -> Judg
             silent=silent,
             silent_ms=longest,
         )
+    # Members that come back only finish what their departure began.
+    left = [d for d in gone if d.membership.left_in == number(plain.row)] or gone
     is_unknown = plain.found.cause == DiagnosisCause.UNKNOWN
-    if is_unknown and gone and all(facts.silences.left_on_its_own(d) for d in gone):
+    if is_unknown and left and all(facts.silences.left_on_its_own(d) for d in left):
         return replace(plain, verdict=Verdict.DEPLOY_OR_SCALING, evidence=Evidence.INFERRED, left_on_their_own=True)
     return plain
 

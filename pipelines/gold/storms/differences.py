@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from math import exp, lgamma, log, log1p
+from math import exp
 from typing import Any
 
+from pipelines.gold.chance import binomial, log_combinations
 from pipelines.gold.instance_names import prefix
 from schemas.states import ClientLibrary
 
@@ -76,7 +77,7 @@ def culprits(starters: Sequence[Attributes], members: Sequence[Attributes]) -> l
         usual = min(1.0, max(all_of_them[attribute, value], 1) / len(members))
         if usual == 1.0:
             continue
-        probability = _binomial(count, len(starters), usual) * len(mine)
+        probability = binomial(count, len(starters), usual) * len(mine)
         share = count / len(starters)
         if probability <= SIGNIFICANCE and share / usual >= LEAST_LIFT:
             out.append(
@@ -115,16 +116,10 @@ def _counted(rows: Sequence[Attributes]) -> Counter[tuple[str, str]]:
 
 def _at_least(count: int, chosen: int, having: int, total: int) -> float:
     """Return the probability that at least `count` of `chosen` rows have a value, if `having` of `total` have it."""
-    whole = _log_comb(total, chosen)
+    whole = log_combinations(total, chosen)
     most = min(chosen, having)
-    logs = (_log_comb(having, k) + _log_comb(total - having, chosen - k) - whole for k in range(count, most + 1))
-    return sum(map(exp, logs))
-
-
-def _log_comb(n: int, k: int) -> float:
-    return lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1) if 0 <= k <= n else float("-inf")
-
-
-def _binomial(count: int, tries: int, chance: float) -> float:
-    logs = (_log_comb(tries, k) + k * log(chance) + (tries - k) * log1p(-chance) for k in range(count, tries + 1))
+    logs = (
+        log_combinations(having, k) + log_combinations(total - having, chosen - k) - whole
+        for k in range(count, most + 1)
+    )
     return sum(map(exp, logs))

@@ -154,3 +154,20 @@ def test_one_that_goes_twice_is_not_in_a_loop_yet() -> None:
     for at in range(2):
         group.restarts(1, 600_000 + at * 70_000, 20_000)
     assert "crash_loop" not in later(group)
+
+
+def test_a_stop_of_the_whole_group_after_two_restarts_is_no_third_crash() -> None:
+    group = Group()
+    for at in range(2):
+        group.restarts(1, 600_000 + at * 70_000, 20_000)
+    for index in (0, 1, 2):
+        group.leaves(index, 800_000 + index * 4_000)
+    assert "crash_loop" not in later(group)
+
+
+def test_a_lone_process_that_keeps_leaving_is_in_a_crash_loop_while_it_is_away() -> None:
+    group = Group(members=1)
+    for at in range(2):
+        group.restarts(0, 600_000 + at * 70_000, 20_000)
+    group.leaves(0, 740_000)
+    assert "crash_loop" in later(group)

@@ -31,12 +31,12 @@ SCRIPTED = {
     # The topic got more partitions.
     ("reassignment", "sessions-writer"): {4: CONFIGURATION},
     ("migration", "crash"): {4: CLIENT},
+    # A member sleeps in its revocation callback whenever the others wait for it.
+    ("eager_churn", "pricing-loader"): {3: CLIENT, 4: CLIENT, 5: CLIENT},
 }
 ONLY_LOGGED = {
     # A worker stops politely and is back within Connect's delay; one is killed and is back after it.
     ("connect", "mailer-writer-connect"): {12: DEPLOY, 13: DEPLOY, 14: DEPLOY, 15: CLIENT, 16: CLIENT, 17: CLIENT},
-    # A member sleeps in its revocation callback whenever the others wait for it.
-    ("eager_churn", "pricing-loader"): {3: CLIENT, 4: CLIENT, 5: CLIENT},
 }
 
 

@@ -236,8 +236,60 @@ def test_a_group_that_lost_all_its_members_at_once_may_be_the_brokers() -> None:
     group = Group(members=2)
     for member in (1, 0):
         group.dies(member, 100_000 + member)
-    silver = with_commits(group.forget(), silent_ms=45_000)
-    assert set(verdicts(silver)) == {"unknown"}
+    silver = group.forget()
+    # No member joined in between, so a classic group has one generation without both.
+    first, last = silver["generations"].pop(-2), silver["generations"][-1]
+    silver["generation_members"] = [
+        row for row in silver["generation_members"] if row["generation_id"] != first["generation_id"]
+    ]
+    for stall in silver["stalls"]:
+        if stall["generation_id"] == first["generation_id"]:
+            stall["generation_id"] = last["generation_id"]
+    last["left_member_ids"] = [*first["left_member_ids"], *last["left_member_ids"]]
+    assert set(verdicts(with_commits(silver, silent_ms=45_000))) == {"unknown"}
+
+
+def test_a_quiet_member_that_had_just_joined_cannot_have_expired_so_it_left_on_its_own() -> None:
+    """Each member of a classic generation asked to join it, which renews its session and counts as a poll."""
+    group = Group()
+    group.leaves(1, 100_000)
+    group.leaves(2, 120_000)
+    silver = group.forget()
+    for stall in silver["stalls"]:
+        stall["last_commit_at"] = None
+    assert verdicts(silver) == ["unknown", "deploy_or_scaling"]
+    for g in silver["generations"]:
+        g["group_protocol"] = "consumer"
+    assert verdicts(silver) == ["unknown", "unknown"], "a member of the new protocol does nothing for an epoch"
+
+
+def test_without_the_log_the_commits_show_a_slow_callback_that_makes_every_rebalance_long() -> None:
+    group = Group()
+    for index in (0, 1, 0, 1):
+        group.restarts(index, 100_000 + group.generation * 60_000, 30_000)
+    silver = group.forget()
+    joined = {g["generation_id"]: g["joined_at"] for g in silver["generations"]}
+    usual = {j.verdict for j in judged(with_stops(silver, joined, idle_ms=60)).rebalances}
+    assert usual <= {Verdict.DEPLOY_OR_SCALING, Verdict.UNKNOWN}
+    slow_ones = judged(with_stops(silver, joined, idle_ms=2_500))
+    assert {(j.verdict, j.found.cause) for j in slow_ones.rebalances} == {
+        (Verdict.CLIENT_APPLICATION, DiagnosisCause.SLOW_JOINER)
+    }
+    row = verdict_rows(slow_ones, silver["group_events"], 0, END)[-1]
+    assert "All members had stopped 2.5 s before the last of them joined" in row["reason"]
+    assert row["instances"] == []
+
+
+def with_stops(silver: dict, joined: dict[int, int], idle_ms: int) -> dict:
+    """Every member commits each 200 ms until `idle_ms` before the end of the join phase."""
+    stalls = []
+    for stall in silver["stalls"]:
+        at = joined[stall["generation_id"]] - idle_ms
+        known = {"stopped_at_earliest": at - 200, "stopped_at_latest": at + idle_ms, "last_commit_at": at}
+        if stall["resumed_at_earliest"] is not None:
+            known["stopped_ms"] = stall["resumed_at_earliest"] - at
+        stalls.append(stall | known)
+    return silver | {"stalls": stalls}
 
 
 # --- Sums ------------------------------------------------------------------------------------------------------------
