@@ -18,8 +18,10 @@ from deltalake import write_deltalake
 from bench.fleet.fleet import DAY, HOUR, Columns, fleet_of, generations_of
 from bench.fleet.gold import gold_of
 from bench.fleet.silver import groups_of, silver_of
+from bench.fleet.verdicts import verdicts_of
 from pipelines.arrow_types import TYPES
 from schemas.bronze import ADMIN_OBSERVATIONS, QUARANTINE
+from schemas.gold import VERDICTS
 from schemas.silver import GROUPS
 from schemas.tables import Table
 
@@ -41,6 +43,7 @@ def write_history(folder: Path, *, groups: int, days: int, end: int, seed: int =
         part = made.of((made.joined_at >= first) & (made.joined_at < last))
         for table, columns, length in silver_of(rng, fleet, part):
             write(table, columns, length)
+        write(VERDICTS, *verdicts_of(rng, fleet, part))
     write(GROUPS, *groups_of(fleet, made, end))
     for table, columns, length in gold_of(rng, fleet, days, end):
         write(table, columns, length)

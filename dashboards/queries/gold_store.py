@@ -144,7 +144,9 @@ class GoldStore:
         return self._ask(OF_GROUP, ("verdicts",), SUM_ROWS, cluster=cluster, group=group, **window_parameters(window))
 
     def fleet_verdicts(self, window: Window) -> list[Row]:
-        """Return all rebalances of the window by verdict: their number, groups and loss, greatest loss first."""
+        """Return all rebalances of the window by verdict and cause: their number, groups and loss; `observed` of them
+        have observed verdicts. The verdict with the greatest loss comes first.
+        """
         return self._ask(OF_FLEET, ("verdicts",), SUM_ROWS, **window_parameters(window))
 
     def marks(self, window: Window, cluster: str = "", groups: Sequence[str] = ()) -> list[Row]:

@@ -34,11 +34,15 @@ SELECT * FROM compared ORDER BY lost_by_verdict DESC, verdict, lost DESC, rebala
 """
 
 OF_FLEET = """
-SELECT verdict, count(*) AS rebalances, count(DISTINCT (cluster, group_id)) AS groups,
-       sum(lost_resource_seconds_min) AS lost_min, sum(lost_resource_seconds) AS lost,
-       sum(lost_resource_seconds_max) AS lost_max
-FROM verdicts
-WHERE joined_at >= $start AND joined_at < $end
-GROUP BY verdict
-ORDER BY lost DESC, rebalances DESC, verdict LIMIT $cap
+WITH judged AS (
+    SELECT verdict, cause, count(*) AS rebalances, count(DISTINCT (cluster, group_id)) AS groups,
+           sum(lost_resource_seconds_min) AS lost_min, sum(lost_resource_seconds) AS lost,
+           sum(lost_resource_seconds_max) AS lost_max, count(*) FILTER (WHERE evidence = 'observed') AS observed
+    FROM verdicts
+    WHERE joined_at >= $start AND joined_at < $end
+    GROUP BY verdict, cause
+), compared AS (
+    SELECT *, sum(lost) OVER (PARTITION BY verdict) AS lost_by_verdict FROM judged
+)
+SELECT * FROM compared ORDER BY lost_by_verdict DESC, verdict, lost DESC, rebalances DESC, cause LIMIT $cap
 """

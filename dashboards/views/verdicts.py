@@ -108,11 +108,24 @@ def group_panel(rows: Sequence[Row], word: str) -> list[Component]:
 
 
 def fleet_panel(rows: Sequence[Row]) -> list[Component]:
-    """Return a panel with the sums of all groups by verdict; empty if no rebalance in the range has a verdict."""
+    """Return a panel with the sums of all groups by verdict and cause; empty without a verdict in the range.
+
+    `rows` as `fleet_verdicts` returns them: the causes of a verdict follow each other.
+    """
     if not rows:
         return []
-    cells = [[blamed(row["verdict"]), f"{row['groups']:,}", f"{row['rebalances']:,}", _lost(row)] for row in rows]
-    head = ("Verdict", "Groups", "Rebalances", "Lost resource-seconds")
+    cells = [
+        [
+            blamed(row["verdict"]),
+            sentences.cause(row["cause"]),
+            f"{row['groups']:,}",
+            f"{row['rebalances']:,}",
+            f"{row['observed']:,}",
+            _lost(row),
+        ]
+        for row in rows
+    ]
+    head = ("Verdict", "Cause", "Groups", "Rebalances", "Observed", "Lost resource-seconds")
     return [_sums("Broker or application?", rows, table(head, cells), "resource")]
 
 

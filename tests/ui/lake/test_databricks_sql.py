@@ -227,7 +227,7 @@ def test_tables_of_a_schema_are_read_by_their_names(tmp_path, few, now, monkeypa
         lake.query("SELECT * FROM storms LIMIT $cap", ["storms"], 5, {})
     assert LocalLake(tmp_path).query(sql, ["groups"], 5, {}) == lake.query(sql, ["groups"], 5, {})
     missing = Databricks(SparkEngine(few, tmp_path))
-    missing.engine.place = "spark_catalog.nowhere"
+    missing.engine.location = "spark_catalog.nowhere"
     with pytest.raises(LakeError, match=r"has no schema spark_catalog\.nowhere"):
         missing.lake().versions()
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 
 from dashboards.pages import fleet, group, rebalance, storm
@@ -46,10 +48,20 @@ def test_a_group_has_sums_by_verdict_and_cause(store, now) -> None:
     assert text.index("Broker or application?") < text.index("What happened")
 
 
-def test_the_fleet_has_sums_by_verdict(store, now) -> None:
+def test_the_fleet_has_sums_by_verdict_and_cause_in_any_range(store, now) -> None:
     text = words(fleet.render(store, parse("/", "?from=all"), now))
-    assert "the broker | 1 | 1" in text
+    assert "the broker | trouble at the coordinator | 1 | 1 | 1" in text
     assert "of the loss: the broker" in text
+    assert "the broker | trouble at the coordinator" in words(fleet.render(store, parse("/", "?from=now-7d"), now))
+
+
+def test_the_causes_of_a_verdict_stand_together_the_costly_verdict_first(warehouse, lake, now) -> None:
+    found = Store(lake(warehouse)).fleet_verdicts(Window(0, now, is_live=False))
+    named = [row["verdict"] for row in found]
+    assert len(dict.fromkeys(named)) == sum(a != b for a, b in pairwise(["", *named]))
+    lost = [row["lost_by_verdict"] for row in found]
+    assert lost == sorted(lost, reverse=True)
+    assert sum(row["rebalances"] for row in found) == 8
 
 
 def test_a_storm_says_first_what_cost_most(store, now) -> None:
