@@ -233,9 +233,37 @@ def test_a_partition_that_is_down_for_a_moment_or_by_conclusion_only_or_was_is_n
 def test_who_is_waited_for_and_until_when_is_told():
     wait = pattern("stuck_rebalance", "orders", ["orders"], explanation="It waits for <b>orders-1</b>.", action="Look.")
     (alert,) = verdict(rebalancing=[rebalancing()], patterns=[wait]).alerts
-    assert "It waits for %3Cb%3Eorders-1%3C/b%3E. Next: Look. Suspected cause" in alert.description
+    assert "It waits for %3Cb%3Eorders-1%3C/b%3E. Next: Look. Verdict: not known. Suspected cause" in alert.description
     (other,) = verdict(rebalancing=[rebalancing()], patterns=[wait | {"started_at": NOW - HOUR}]).alerts
     assert "It waits for" not in other.description
+
+
+def test_a_stuck_group_that_waits_for_its_members_is_the_applications():
+    wait = pattern("stuck_rebalance", "orders", ["orders"], instances=["orders-1"], evidence="inferred")
+    text = "Verdict: client application (inferred), because the group waits for its members."
+    (named,) = verdict(rebalancing=[rebalancing()], patterns=[wait]).alerts
+    (polled,) = verdict(patterns=[wait]).alerts
+    assert text in named.description
+    assert text in polled.description
+
+
+def test_a_stuck_group_without_a_name_has_at_most_the_verdict_of_its_earlier_rebalances():
+    earlier = {"cause": "coordinator", "evidence": "observed", "explanation": "It moved.", "verdict": "broker"}
+    (alert,) = verdict(rebalancing=[rebalancing()], causes={"orders": earlier}).alerts
+    assert "Verdict: broker (inferred), as in its earlier rebalances. Suspected cause: coordinator" in alert.description
+    (old,) = verdict(rebalancing=[rebalancing()], causes={"orders": earlier | {"verdict": None}}).alerts
+    assert "Verdict: not known." in old.description
+
+
+def test_a_storm_names_its_verdict_and_how_much_of_the_loss_it_is():
+    sums = [
+        {"verdict": "broker", "rebalances": 2, "lost_resource_seconds": 81.0},
+        {"verdict": "deploy_or_scaling", "rebalances": 1, "lost_resource_seconds": 2.0},
+    ]
+    (alert,) = verdict(storms=[storm(verdict="broker", verdicts=sums)]).alerts
+    assert "Verdict: broker (inferred), 98 % of the loss. Suspected cause: session_expiry" in alert.description
+    (unknown,) = verdict(storms=[storm()]).alerts
+    assert "Verdict: not known." in unknown.description
 
 
 def test_polls_alone_raise_a_stuck_rebalance_once_it_lasts_for_longer_than_the_limit():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pipelines.gold.alerts.alert import CLUSTER, Alert, AlertLimits, Facts, Row
 from pipelines.gold.alerts.escaping import escaped, without_links
+from pipelines.gold.alerts.words import verdict
 from pipelines.gold.storms.storms import CALM_MS
 from schemas import loss_interval
 from schemas.records import OFFSETS_TOPIC
@@ -68,12 +69,21 @@ def _storm(facts: Facts, row: Row, *, subject: str, summary: str, hit: str) -> A
         started_ms=row["started_at"],
         summary=summary,
         description=(
-            f"Since {instant(row['started_at'])}, {lost} resource-seconds were lost. {hit}Suspected cause: {why}. "
+            f"Since {instant(row['started_at'])}, {lost} resource-seconds were lost. {hit}{_verdict(row)} Suspected "
+            f"cause: {why}. "
             f"{_different(row)} {without_links(row['explanation'] or '')} Evidence: {row['evidence']}."
         ),
         evidence=Evidence(row["evidence"]),
         storm_id=row["storm_id"],
     )
+
+
+def _verdict(row: Row) -> str:
+    """Return a sentence on what the rebalances that cost most are blamed on, with its part of the loss."""
+    sums = row.get("verdicts") or ()
+    whole = sum(each["lost_resource_seconds"] for each in sums)
+    lost = sum(each["lost_resource_seconds"] for each in sums if each["verdict"] == row["verdict"])
+    return verdict(row.get("verdict"), Evidence.INFERRED, f"{percent(lost / whole)} of the loss" if whole > 0 else "")
 
 
 def _unexplained(row: Row) -> str:

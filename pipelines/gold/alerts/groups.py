@@ -7,9 +7,9 @@ from collections import Counter, defaultdict
 from pipelines.gold.alerts.alert import Alert, AlertLimits, Facts, Row
 from pipelines.gold.alerts.burn import burning
 from pipelines.gold.alerts.escaping import escaped, without_links
-from pipelines.gold.alerts.words import suspected, worst
+from pipelines.gold.alerts.words import diagnosed_verdict, suspected, verdict, worst
 from schemas import loss_interval
-from schemas.states import AlertName, AlertSeverity, Evidence, Pattern
+from schemas.states import AlertName, AlertSeverity, Evidence, Pattern, Verdict
 from schemas.written import amount, count, duration, instant, percent
 
 NAMED = 3
@@ -49,6 +49,7 @@ def _stuck(facts: Facts, row: Row, limits: AlertLimits, wait: Row | None) -> Ale
         description=(
             f"The rebalance began by {instant(since)}. The group is in state {row['state']} with "
             f"{count(row['member_count'] or 0, 'member')}; its last generation is {row['generation_id']}. {whom}"
+            f"{_stuck_verdict(facts, group, wait if is_same else None)} "
             f"{suspected(facts.causes.get(group))} Evidence: {row['evidence']}."
         ),
         evidence=Evidence(row["evidence"]),
@@ -65,7 +66,10 @@ def _polled(facts: Facts, wait: Row, limits: AlertLimits) -> Alert:
         severity=AlertSeverity.PAGE,
         started_ms=wait["started_at"],
         summary=f"A rebalance of group {escaped(group)} has not completed for more than {duration(limits.stuck_ms)}",
-        description=f"{_waits(wait)} {suspected(facts.causes.get(group))} Evidence: {wait['evidence']}, from polls.",
+        description=(
+            f"{_waits(wait)} {_stuck_verdict(facts, group, wait)} {suspected(facts.causes.get(group))} "
+            f"Evidence: {wait['evidence']}, from polls."
+        ),
         evidence=Evidence(wait["evidence"]),
     )
 
@@ -73,6 +77,19 @@ def _polled(facts: Facts, wait: Row, limits: AlertLimits) -> Alert:
 def _waits(wait: Row) -> str:
     """Return whom the group waits for, what ends that, and what to do."""
     return f"{without_links(wait['explanation'])} Next: {without_links(wait['action'])}"
+
+
+def _stuck_verdict(facts: Facts, group: str, wait: Row | None) -> str:
+    """Return a sentence on the verdict of a rebalance that is open, so that no row of `verdicts` is about it yet.
+
+    A group that waits for its members is the application's. Otherwise only the verdict of earlier rebalances is known.
+    """
+    if wait is not None and wait["instances"]:
+        return verdict(Verdict.CLIENT_APPLICATION, wait["evidence"], "because the group waits for its members")
+    diagnosis = facts.causes.get(group)
+    if diagnosis is None or diagnosis.get("verdict") in (None, Verdict.UNKNOWN):
+        return verdict(None, "")
+    return verdict(diagnosis["verdict"], Evidence.INFERRED, "as in its earlier rebalances")
 
 
 def flapping(facts: Facts, _: AlertLimits) -> list[Alert]:
@@ -104,8 +121,8 @@ def _flapping(facts: Facts, group: str, rows: list[Row], departures: list[Row]) 
         started_ms=since,
         summary=f"{count(number, 'instance')} of group {escaped(group)} left at least 3 times in an hour",
         description=(
-            f"Departures since {instant(since)}, most frequent first: {members}. {suspected(facts.causes.get(group))} "
-            f"Evidence: {grade}."
+            f"Departures since {instant(since)}, most frequent first: {members}. "
+            f"{diagnosed_verdict(facts.causes.get(group))} {suspected(facts.causes.get(group))} Evidence: {grade}."
         ),
         evidence=grade,
     )
@@ -133,7 +150,8 @@ def burn(facts: Facts, limits: AlertLimits) -> list[Alert]:
                     f"That is {rates[0]} times the loss that an availability of {percent(limits.availability, 3)} "
                     f"allows (in the last {duration(pair.short_ms)}: {rates[1]} times). The group has "
                     f"{amount(stopped.resources)} resources. "
-                    f"{suspected(facts.causes.get(group))} Evidence: {Evidence.BOUNDED}."
+                    f"{diagnosed_verdict(facts.causes.get(group))} {suspected(facts.causes.get(group))} Evidence: "
+                    f"{Evidence.BOUNDED}."
                 ),
                 evidence=Evidence.BOUNDED,
             )

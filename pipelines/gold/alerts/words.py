@@ -1,4 +1,4 @@
-"""Wording of evidence and causes in alerts."""
+"""Wording of evidence, causes and verdicts in alerts."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from pipelines.gold.alerts.escaping import without_links
-from schemas.states import DiagnosisCause, Evidence
+from schemas.states import DiagnosisCause, Evidence, Verdict
 
 GRADES = (Evidence.OBSERVED, Evidence.BOUNDED, Evidence.INFERRED)
 """Kinds of evidence, best first."""
@@ -23,3 +23,15 @@ def suspected(diagnosis: Mapping[str, Any] | None) -> str:
         return "Suspected cause: not known."
     why = without_links(diagnosis["explanation"] or "")
     return f"Suspected cause: {diagnosis['cause']} ({diagnosis['evidence']}). {why}".strip()
+
+
+def verdict(name: str | None, evidence: str, why: str = "") -> str:
+    """Return `Verdict: client application (inferred), why.`; `name` is None if there is no verdict."""
+    if name is None or name == Verdict.UNKNOWN:
+        return "Verdict: not known."
+    return f"Verdict: {name.replace('_', ' ')} ({evidence}){why and f', {why}'}."
+
+
+def diagnosed_verdict(diagnosis: Mapping[str, Any] | None) -> str:
+    """Return a sentence on the verdict of the rebalances with the suspected cause (None: no diagnosis)."""
+    return verdict(diagnosis.get("verdict"), diagnosis["evidence"]) if diagnosis is not None else verdict(None, "")
