@@ -49,7 +49,7 @@ RECORDED = ("ingest", "build", "poll", "analyze", "notify", "quality", "maintain
 """Commands that add a row to `job_runs`. `up` adds rows itself, also for its parts."""
 SCENARIOS = (
     "churn, kip848, migration, java, streams, connect, share, registry, reassignment, failover, sessions, offsets, "
-    "lost, stuck, mismatch, storms, outage"
+    "lost, stuck, mismatch, storms, outage, clients"
 )
 FLAGS = ("warehouse", "bootstrap_servers", "cluster", "host", "port", "quiet_ms", "trigger_seconds")
 

@@ -24,7 +24,7 @@ from jobs.config.settings import Settings
 from jobs.config.terminal import say
 from jobs.gold.analysis_thread import QUICK, SLOW, AnalysisThread, Building
 from jobs.gold.storm_thread import StormThread
-from jobs.lab.lab import Lab, without_compiler
+from jobs.lab.lab import Lab
 from jobs.lab.scenarios import DEFAULT, chosen
 from jobs.maintain import Maintenance
 from jobs.notify import Notifier, Notifying
@@ -222,8 +222,8 @@ def _embedded(settings: Settings, names: str, stack: ExitStack, say: _Stages) ->
     """Start a lab in a folder next to the warehouse. The same scenarios reuse the same cluster at every start."""
     scenario, left_out = chosen(names)
     say("No cluster is configured: starting a lab (use --bootstrap-servers for your own cluster)")
-    if left_out:
-        say(without_compiler(left_out))
+    for sentence in left_out:
+        say(sentence)
     jars("kafka")
     folder = settings.warehouse.absolute().parent / "-".join(["lab", *(names.split(",") if names != DEFAULT else [])])
     folder.mkdir(parents=True, exist_ok=True)

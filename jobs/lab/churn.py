@@ -148,6 +148,24 @@ def comings_and_goings(group: RunningGroup, rng: Random) -> Iterator[float]:
             yield from restart(group, index, rng.uniform(4, 8))
 
 
+def leaves_kills_and_blocks(group: RunningGroup, rng: Random) -> Iterator[float]:
+    """In turn: a member leaves and returns, one is killed and returns after its session, one blocks for longer."""
+    yield from staggered_joins(group, rng)
+    session_s = group.plan.session_timeout_ms / 1000
+    for round_no in itertools.count():
+        yield rng.uniform(9, 14)
+        index = round_no % group.plan.members
+        match round_no % 3:
+            case 0:
+                yield from restart(group, index, rng.uniform(4, 8))
+            case 1:
+                yield from crash(group, index, session_s * rng.uniform(1.4, 1.8))
+            case _:
+                seconds = session_s * 1.5 + rng.uniform(1, 3)
+                group.block(index, seconds)
+                yield seconds
+
+
 def crash(group: RunningGroup, index: int, away_s: float) -> Iterator[float]:
     """Kill the member, wait `away_s` seconds, and start it."""
     group.kill(index)

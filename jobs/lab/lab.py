@@ -139,8 +139,8 @@ def run(_settings: Settings, args: argparse.Namespace) -> int:
             stack.enter_context(tempfile.TemporaryDirectory(prefix="regroup-lab-", ignore_cleanup_errors=True))
         )
         _print("starting brokers" if scenario.brokers > 1 else "starting a broker")
-        if left_out:
-            _print(without_compiler(left_out))
+        for sentence in left_out:
+            _print(sentence)
         try:
             lab = stack.enter_context(Lab(directory, scenario, seed=args.seed, say=_print))
             logs = ", ".join(str(log) for log in [*lab.broker_logs.values(), *lab.worker_logs])
@@ -149,11 +149,6 @@ def run(_settings: Settings, args: argparse.Namespace) -> int:
         except KeyboardInterrupt:
             _print("stopping")
     return 0
-
-
-def without_compiler(left_out: list[str]) -> str:
-    """Return the sentence about scenarios that cannot run on this machine."""
-    return f"without {', '.join(left_out)}: their programs need a Java compiler, but only a Java runtime is installed"
 
 
 def _print(text: str) -> None:

@@ -6,16 +6,21 @@ from difflib import get_close_matches
 
 from jobs.config.errors import UserError
 from jobs.lab import churn, failures, incidents
-from jobs.lab.members import ConsumerPlan
+from jobs.lab.client_members import ClientPlan, GoPlan, NodePlan, PythonPlan
+from jobs.lab.members import ConsumerPlan, GroupPlan
 from jobs.lab.other_members import JavaPlan, RegistryPlan
 from jobs.lab.scenario import Scenario
 from jobs.setup.java import javac
+from schemas.states import ClientLibrary
 
 DEFAULT = "churn"
 
 
 def chosen(names: str) -> tuple[Scenario, list[str]]:
-    """Return a comma-separated list of scenarios as one scenario, and the names skipped without a Java compiler.
+    """Return a comma-separated list of scenarios as one scenario, and a sentence for each thing that cannot run here.
+
+    Without a Java compiler, scenarios with Java programs are left out. Groups of other libraries are left out one by
+    one.
 
     Raises:
         UserError: a name is unknown, or none of the scenarios can run.
@@ -33,13 +38,23 @@ def chosen(names: str) -> tuple[Scenario, list[str]]:
     overrides: dict[str, object] = {}
     for scenario in playing:
         overrides |= scenario.overrides
+    groups = [group for scenario in playing for group in scenario.groups]
+    lacking = {plan.group_id: plan.lacking() for plan, _ in groups if isinstance(plan, ClientPlan)}
     merged = Scenario(
-        groups=[group for scenario in playing for group in scenario.groups],
+        groups=[group for group in groups if not lacking.get(group[0].group_id)],
         overrides=overrides,
         brokers=max(scenario.brokers for scenario in playing),
         incidents=[incident for scenario in playing for incident in scenario.incidents],
     )
-    return merged, left_out
+    sentences = [_without_compiler(left_out)] if left_out else []
+    sentences += filter(None, lacking.values())
+    if not merged.groups:
+        raise UserError(f"None of the lab's groups can run: {'; '.join(sentences)}.")
+    return merged, sentences
+
+
+def _without_compiler(left_out: list[str]) -> str:
+    return f"without {', '.join(left_out)}: their programs need a Java compiler, but only a Java runtime is installed"
 
 
 def _quick(kind: str) -> dict[str, object]:
@@ -279,6 +294,48 @@ OUTAGE = Scenario(
     ],
     overrides=_quick("consumer"),
 )
+CLIENTS = Scenario(
+    groups=[
+        (
+            GoPlan(group_id="fares-franz", topic="fares-f", partitions=6, members=3, library=ClientLibrary.FRANZ_GO),
+            churn.leaves_kills_and_blocks,
+        ),
+        (
+            GoPlan(group_id="fares-sarama", topic="fares-s", partitions=6, members=3, library=ClientLibrary.SARAMA),
+            churn.leaves_kills_and_blocks,
+        ),
+        (
+            GoPlan(group_id="fares-kafkago", topic="fares-g", partitions=6, members=3, library=ClientLibrary.KAFKA_GO),
+            churn.leaves_kills_and_blocks,
+        ),
+        (
+            NodePlan(group_id="fares-kafkajs", topic="fares-j", partitions=4, members=2, library=ClientLibrary.KAFKAJS),
+            churn.leaves_kills_and_blocks,
+        ),
+        (
+            PythonPlan(
+                group_id="fares-aiokafka",
+                topic="fares-a",
+                partitions=4,
+                members=2,
+                library=ClientLibrary.AIOKAFKA,
+                max_poll_interval_ms=8_000,
+            ),
+            churn.leaves_kills_and_blocks,
+        ),
+        (
+            PythonPlan(
+                group_id="fares-kafkapy",
+                topic="fares-p",
+                partitions=4,
+                members=2,
+                library=ClientLibrary.KAFKA_PYTHON,
+                max_poll_interval_ms=8_000,
+            ),
+            churn.leaves_kills_and_blocks,
+        ),
+    ]
+)
 SCENARIOS: dict[str, Scenario] = {
     DEFAULT: CHURN,
     "kip848": KIP848,
@@ -297,4 +354,5 @@ SCENARIOS: dict[str, Scenario] = {
     "mismatch": failures.MISMATCH,
     "storms": STORMS,
     "outage": OUTAGE,
+    "clients": CLIENTS,
 }

@@ -1,7 +1,7 @@
 """Licences of all dependencies: `python -m jobs.setup.licences` writes docs/licences.md and docs/sbom.cdx.json.
 
-Versions come from `uv.lock` and `jars.lock`, licences from `licences.toml`, so the lists are the same on every machine.
-A package that is locked twice, for two Python versions, is listed twice.
+Versions come from `uv.lock`, `jars.lock` and the locks of the lab's members, licences from `licences.toml`, so the
+lists are the same on every machine. A package that is locked twice, for two Python versions, is listed twice.
 """
 
 from __future__ import annotations
@@ -9,18 +9,19 @@ from __future__ import annotations
 import json
 import sys
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from textwrap import wrap
 from typing import Any
 
 from jobs.setup.jars import ALWAYS, locked
+from jobs.setup.lab_packages import lab_packages
 from jobs.setup.locked_packages import LockedPackages
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 FREE = frozenset(
-    "0BSD Apache-2.0 BSD-2-Clause BSD-3-Clause CC0-1.0 MIT MIT-0 PSF-2.0 ZPL-2.1 Zlib".split()  # noqa: SIM905 - reads best
+    "0BSD Apache-2.0 BSD-2-Clause BSD-3-Clause CC0-1.0 ISC MIT MIT-0 PSF-2.0 ZPL-2.1 Zlib".split()  # noqa: SIM905 - reads best
 )
 """Licences that only require their text and notices to be passed on."""
 WEAK = frozenset(("CDDL-1.0", "CDDL-1.1", "EPL-2.0", "MPL-2.0"))
@@ -46,7 +47,8 @@ class Component:
 def components() -> list[Component]:
     """Return all locked dependencies. Raises `KeyError` if `licences.toml` lacks a licence."""
     licences = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
-    return sorted([*_packages(licences["python"]), *_jars(licences["jars"])])
+    found = [*_packages(licences["python"]), *_jars(licences["jars"])]
+    return sorted([*found, *_of_lab(licences, [(c.kind, c.name, c.version) for c in found])])
 
 
 def _packages(licences: Mapping[str, str]) -> Iterator[Component]:
@@ -57,6 +59,13 @@ def _packages(licences: Mapping[str, str]) -> Iterator[Component]:
             if (name, version) not in seen:
                 yield Component(kind="pypi", name=name, version=version, licence=licences[name], used=used)
             seen.add((name, version))
+
+
+def _of_lab(licences: Mapping[str, Mapping[str, str]], known: Sequence[tuple[str, str, str]]) -> Iterator[Component]:
+    tables = {"golang": "go", "npm": "npm", "pypi": "python"}
+    for kind, name, version in lab_packages():
+        if (kind, name, version) not in known:
+            yield Component(kind=kind, name=name, version=version, licence=licences[tables[kind]][name], used="lab")
 
 
 def _jars(licences: Mapping[str, str]) -> Iterator[Component]:
@@ -95,8 +104,8 @@ def document(found: Iterable[Component]) -> str:
             "Written by `python -m jobs.setup.licences` from the lock files and `jobs/setup/licences.toml`; as",
             "CycloneDX: [sbom.cdx.json](sbom.cdx.json). Regroup is under Apache-2.0; its wheel contains none of these.",
             "If you pass on an image that contains them, you pass on their licences and notices with it: they are in",
-            "`*.dist-info`, and for jars in `META-INF`. Jars marked lab are fetched when a scenario of the lab first",
-            "needs them.",
+            "`*.dist-info`, and for jars in `META-INF`. Jars, Go modules and packages marked lab are fetched when a",
+            "scenario of the lab first needs them.",
             "",
             "All of these licences are compatible with Apache-2.0. If you pass on these packages, you must name the",
             "place of their source:",

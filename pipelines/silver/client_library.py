@@ -116,16 +116,17 @@ def _of_shape(shape: MemberShape, member: ClassicMember) -> ClientLibrary | None
 
 
 def _version_0(shape: MemberShape, member: ClassicMember) -> ClientLibrary | None:
-    """Return the library by its default timeouts; kafkajs and ruby-kafka have the same, but other assignors."""
+    """Return the library by its default timeouts; kafkajs and ruby-kafka have the same, but other assignors.
+
+    aiokafka's rebalance timeout is its session timeout unless it is set. Of the other libraries with this version,
+    only brod has equal defaults, and its assignor shows it.
+    """
     if shape.user_data_layout == UserDataLayout.STICKY_INT16:
         return ClientLibrary.KAFKA_PYTHON
+    if member.session_timeout_ms == member.rebalance_timeout_ms:
+        return ClientLibrary.AIOKAFKA
     timeouts = (member.session_timeout_ms, member.rebalance_timeout_ms)
-    libraries = (
-        ClientLibrary.AIOKAFKA,
-        ClientLibrary.KAFKA_PYTHON,
-        ClientLibrary.SARAMA,
-        ClientLibrary.RUBY_KAFKA,
-    )
+    libraries = (ClientLibrary.KAFKA_PYTHON, ClientLibrary.SARAMA, ClientLibrary.RUBY_KAFKA)
     return next((x for x in libraries if (FACTS[x].session_ms, FACTS[x].rebalance_ms) == timeouts), None)
 
 

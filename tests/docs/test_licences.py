@@ -35,6 +35,8 @@ def test_every_licence_goes_with_apache_2_0_and_no_other_is_listed() -> None:
     declared = tomllib.loads(Path(licences.__file__).with_suffix(".toml").read_text(encoding="utf-8"))
     assert set(declared["python"]) == {c.name for c in found if c.kind == "pypi"}
     jars = {c.name for c in found if c.kind == "maven"}
+    assert set(declared["go"]) == {c.name for c in found if c.kind == "golang"}
+    assert set(declared["npm"]) == {c.name for c in found if c.kind == "npm"}
     assert set(declared["jars"]) <= jars | {name.partition(":")[0] for name in jars}
 
 
@@ -55,7 +57,9 @@ def test_an_installed_package_states_the_licence_that_is_listed() -> None:
         try:
             installed[component.name] = (component, metadata.metadata(component.name))
         except metadata.PackageNotFoundError:
-            assert component.kind == "maven" or component.name in {"brotlicffi", "colorama"}, component.name
+            assert (
+                component.used == "lab" or component.kind == "maven" or component.name in {"brotlicffi", "colorama"}
+            ), component.name
     assert len(installed) > 50
     for component, declared in installed.values():
         if (expression := declared.get("License-Expression")) is not None:
@@ -71,5 +75,5 @@ def test_an_installed_package_states_the_licence_that_is_listed() -> None:
 def test_the_bill_names_every_locked_file_once() -> None:
     described = licences.bill(licences.components())["components"]
     assert len({each["bom-ref"] for each in described}) == len(described)
-    assert all(each["purl"].startswith(("pkg:pypi/", "pkg:maven/")) for each in described)
+    assert all(each["purl"].startswith(("pkg:pypi/", "pkg:maven/", "pkg:golang/", "pkg:npm/")) for each in described)
     assert all("hashes" in each for each in described if each["purl"].startswith("pkg:maven/"))

@@ -99,6 +99,12 @@ def test_every_package_of_the_wheel_says_that_it_is_typed(site) -> None:
     assert [] == [name for name in packages if not (site / name / "py.typed").is_file()]
 
 
+def test_the_programs_of_the_lab_are_in_the_wheel_with_their_locks(site) -> None:
+    lab = {str(path.relative_to(ROOT)) for path in (ROOT / "jobs" / "lab").glob("*/*") if path.is_file()}
+    assert {"jobs/lab/go/go.sum", "jobs/lab/node/package-lock.json", "jobs/lab/python/aiokafka.lock"} <= lab
+    assert [] == sorted(name for name in lab if not name.endswith(".pyc") and not (site / name).is_file())
+
+
 def test_the_decoder_of_the_wheel_runs_alone(site, tmp_path) -> None:
     ended = run(site, tmp_path, "decode", str(ROOT / "tests" / "captures" / "eager_churn"), "--max-records", "3")
     assert (0, "", 3) == (ended.returncode, ended.stderr, len(ended.stdout.splitlines()))

@@ -87,6 +87,13 @@ def test_members_with_default_settings_are_recognized_whatever_their_client_id(l
     assert library == of_record(joined).library
 
 
+@pytest.mark.parametrize("session_ms", [6_000, 10_000, 45_000])
+def test_aiokafka_with_another_session_is_recognized_because_its_rebalance_timeout_follows(session_ms) -> None:
+    joined = ClassicMember("consumer", "roundrobin", "orders-app", session_ms, session_ms, shape(0))
+    assert (Library.AIOKAFKA, "inferred", "subscription") == of_record(joined)
+    assert UNKNOWN == of_record(joined._replace(rebalance_timeout_ms=session_ms + 1))
+
+
 IDS = {
     "rdkafka": Library.LIBRDKAFKA, "sarama": Library.SARAMA, "kgo": Library.FRANZ_GO, "kafkajs": Library.KAFKAJS,
     "aiokafka-0.14.0": Library.AIOKAFKA, "kafka-python-3.0.12": Library.KAFKA_PYTHON, "ruby-kafka": Library.RUBY_KAFKA,

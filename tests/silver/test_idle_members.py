@@ -91,6 +91,14 @@ def test_a_library_without_a_poll_timeout_has_none(client_id) -> None:
     assert "member_left" == made["trigger"]
 
 
+@pytest.mark.parametrize(("progress", "trigger"), [(1, "poll_timeout"), (0, "member_left")])
+def test_a_next_owner_that_first_repeats_the_offset_it_was_given_shows_later_what_waited(progress, trigger) -> None:
+    background = [(at, 0, SILENT) for at in range(7_000, 70_000, 1_000)]
+    after = [(72_050, 0, SILENT), (73_050, 0, SILENT + progress)]
+    made, _ = departs(commits=[*at_work(SILENT), *background, *after], client_id="aiokafka-0.14.0", back_at=75_000)
+    assert trigger == made["trigger"]
+
+
 @pytest.mark.parametrize("is_logged", [True, False])
 @pytest.mark.parametrize(("waiting", "trigger"), [(True, "poll_timeout"), (False, "member_left")])
 def test_aiokafka_is_blocked_where_its_commits_in_the_background_make_no_progress(waiting, trigger, is_logged) -> None:

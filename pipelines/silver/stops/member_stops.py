@@ -159,18 +159,19 @@ def _resumed(
 ) -> Iterator[tuple[CommitSegment, bool]]:
     """Yield the commits in `previous` of each resource that a departed member had, and whether records waited.
 
-    Records waited if the next owner soon committed progress, before the generation after `g`. Resources without commits
-    are omitted.
+    Records waited if the next owner soon committed progress, before the generation after `g`. Its first commit may
+    repeat the offset that it was given, so the last ones count as well. As long as more commits may follow, only the
+    first is certain to be known later. Resources without commits are omitted.
     """
     end = END if following is None else following.position
     for resource in resources:
-        before, first = (
-            commits.segment(resource, previous.position, g.position),
-            commits.first(resource, g.position, end),
-        )
-        if before is not None:
-            is_soon = first is not None and first.at - g.synced_at <= SOON_MS
-            yield before, first is not None and is_soon and first.committed > before.last.committed
+        before = commits.segment(resource, previous.position, g.position)
+        after = commits.segment(resource, g.position, end)
+        if before is None:
+            continue
+        known = () if after is None else after[:1] if following is None else after
+        soon = [point.committed for point in known if point is not None and point.at - g.synced_at <= SOON_MS]
+        yield before, any(committed > before.last.committed for committed in soon)
 
 
 def _was_blocked(resumed: Sequence[tuple[CommitSegment, bool]]) -> bool:

@@ -1,0 +1,1 @@
+"""Programs of the lab's Python members that are not librdkafka consumers. They import nothing of Regroup."""
