@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from jobs.config.errors import UserError
 from jobs.lab import churn, failures, incidents
 from jobs.lab.client_members import ClientPlan, GoPlan, NodePlan, PythonPlan
-from jobs.lab.members import ConsumerPlan, GroupPlan
+from jobs.lab.members import ConsumerPlan
 from jobs.lab.other_members import JavaPlan, RegistryPlan
 from jobs.lab.scenario import Scenario
 from jobs.setup.java import javac
