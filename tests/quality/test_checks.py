@@ -78,7 +78,7 @@ def test_a_key_that_an_earlier_version_has_is_found_again(quality) -> None:
     assert {1} == looked_at(found, STORMS)
 
 
-def test_a_broken_table_is_looked_at_whole_until_it_is_whole(quality, said) -> None:
+def test_a_broken_table_is_checked_whole_until_it_is_whole(quality, printed) -> None:
     quality.round()
     small_table.append(quality.warehouse, STORMS, [storm("odd", score=1.5)])
     assert {("storms", "0 <= score <= 1"): 1} == broken(quality.round())
@@ -90,7 +90,7 @@ def test_a_broken_table_is_looked_at_whole_until_it_is_whole(quality, said) -> N
     DeltaTable(table_path(quality.warehouse, STORMS)).delete("score > 1")
     assert {} == broken(quality.round())
     assert not quality.is_broken()
-    assert any("storm_id = 'odd'" in line for line in said)
+    assert any("storm_id = 'odd'" in line for line in printed)
 
 
 def test_a_table_of_the_same_name_is_another_table(quality, tmp_path) -> None:
