@@ -210,7 +210,9 @@ def stalls(contexts: Sequence[GenerationContext], ownership: Ownership) -> None:
             ownership.undecided |= {g.position} if ownership.arrivals.tenures else set()
         _take(ownership, g, context.stops, following, is_failover=context.log.failover is not None)
         ends = [r.record.position for r in g.replacements] + [following.position if following else END]
-        if ownership.is_streams:
+        if context.is_refused:
+            pass  # its members got an error, so they own nothing new
+        elif ownership.is_streams:
             _give_tasks(ownership, context, generations[number:])
         else:
             _give(ownership, g, ends[0], following, context.started)

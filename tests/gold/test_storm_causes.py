@@ -119,7 +119,9 @@ def test_a_recorded_storm_has_a_cause_of_its_groups_diagnoses(tmp_path, name, so
     agree(storms, diagnosed(rows))
     add_up(storms)
     with_log = ("outage", "coordinator_frozen")
-    assert bool(storms) == (name in ("storms", "offsets_topic") or (name in with_log and sources == "offsets,log"))
+    assert bool(storms) == (
+        name in ("storms", "offsets_topic", "refused_assignments") or (name in with_log and sources == "offsets,log")
+    )
 
 
 @pytest.mark.parametrize("seed", range(4))

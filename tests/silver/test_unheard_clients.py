@@ -63,6 +63,13 @@ def test_stops_around_a_lost_coordinator_are_within_their_bounds_and_add_up(capt
     assert 0.92 <= lost_ratio(pairs) <= 1.08
 
 
+def test_a_series_of_assignments_that_were_not_stored_is_one_stop_of_each_partition() -> None:
+    pairs = paired("refused_assignments", "offsets,log")
+    assert len(pairs) == 32
+    assert all(abs(row["resumed_at_earliest"] - b) <= 2_500 for _, b, row in pairs)
+    assert 0.85 <= lost_ratio(pairs) <= 1.05
+
+
 def came_back(commits: list[tuple[int, int, int]], *, expired_at: int, asked_at: int) -> Any:
     """B asks as C, alone on its host with its client id; everybody waits until the session of B ends."""
     lines = [

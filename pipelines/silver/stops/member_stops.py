@@ -19,7 +19,7 @@ from pipelines.silver.stops.unheard_clients import FENCED_MS, QUEUED_MS, STALL_M
 from pipelines.silver.workers import WorkerLog
 from schemas.client_libraries import FACTS
 from schemas.coordinator_log import EventKind
-from schemas.states import Evidence, RebalanceMode, StallCause
+from schemas.states import Evidence, RebalanceMode, StallCause, Trigger
 
 HEARTBEAT_MS = 3_000
 """Default of heartbeat.interval.ms in Java and librdkafka. It should not exceed a third of the session timeout."""
@@ -103,7 +103,8 @@ class GenerationContext(NamedTuple):
     """A generation, its log lines, and facts about its members by member id.
 
     `done` has the commits of the previous generation's members in that generation. `started` has the time by which a
-    Connect worker had started its resources of this generation, according to its own log.
+    Connect worker had started its resources of this generation, according to its own log. `is_refused`: the coordinator
+    could not store the assignment in time and sent an error instead, although its record was written later.
     """
 
     generation: Generation
@@ -111,14 +112,16 @@ class GenerationContext(NamedTuple):
     done: dict[str, CommitActivity]
     stops: GenerationStops
     started: Mapping[str, int]
+    is_refused: bool = False
 
 
 def generation_contexts(
     generations: Sequence[Generation], logs: Iterable[GenerationLog], commits: CommitHistory, workers: WorkerLog
 ) -> list[GenerationContext]:
     """Return the context of each generation; `logs` are their log lines, in the same order."""
-    contexts = []
-    for g, log, following in zip(generations, logs, [*generations[1:], None], strict=False):
+    contexts, known_logs = [], list(logs)
+    later = zip([*generations[1:], None], [*known_logs[1:], None], strict=False)
+    for g, log, (following, next_log) in zip(generations, known_logs, later, strict=False):
         done = {} if g.previous is None else _activity(g, g.previous, following, commits)
         started = {m: workers.logged_at(m, g, EventKind.WORKER_STARTED) for m in g.members}
         stops = GenerationStops(
@@ -127,8 +130,14 @@ def generation_contexts(
             replaced=[_replaced(g, change, commits) for change in g.replacements],
         )
         known = {member_id: at for member_id, at in started.items() if at is not None}
-        contexts.append(GenerationContext(g, log, done, stops, known))
+        contexts.append(GenerationContext(g, log, done, stops, known, _is_refused(next_log)))
     return contexts
+
+
+def _is_refused(following: GenerationLog | None) -> bool:
+    """Return whether the lines of the next generation say that this one's assignment could not be stored."""
+    start = None if following is None else following.preparing
+    return start is not None and start["trigger"] == Trigger.ASSIGNMENT_FAILED
 
 
 def _activity(

@@ -198,3 +198,22 @@ def test_a_newcomer_before_the_leader_synced_begins_the_join_phase_anew() -> Non
     assert ("CompletingRebalance", START + 30_000) == (row["state"], row["open_rebalance_since_at"])
     (row,) = rows([ALONE], [*lines, preparing(32_000, 2)])["groups"]
     assert ("PreparingRebalance", START + 30_000) == (row["state"], row["open_rebalance_since_at"])
+
+
+def test_an_assignment_that_could_not_be_stored_gave_nobody_anything() -> None:
+    """Its record was written after the coordinator had sent an error, so the topic shows it all the same."""
+    reason = f"Error COORDINATOR_NOT_AVAILABLE when storing group assignmentduring SyncGroup (member: {A})."
+    text = f"Preparing to rebalance group orders in state PreparingRebalance with old generation 2 (reason: {reason})."
+    again = generation(3, 15_000, [consumer("a", [0], from_generation=1), consumer("b", [1])])
+    lines = [
+        preparing(8_000, 1),
+        stabilized(9_000, 2),
+        assigned(9_005, 2),
+        broker_line(14_000, text),
+        stabilized(15_000, 3),
+        assigned(15_005, 3),
+    ]
+    found = rows([ALONE, TWO, again], lines)
+    assert [(2, 3, 15_005)] * 2 == [
+        (s["generation_id"], s["resumed_generation_id"], s["resumed_at_earliest"] - START) for s in found["stalls"]
+    ]
