@@ -77,17 +77,17 @@ DIAGNOSES = Table(
         as_of                 | TIMESTAMP | End of the analyzed window, in record time
         cause                 | STRING    | schemas.states.DiagnosisCause
         rank                  | INT NOT NULL | 1 = cost most resource-seconds, then caused most rebalances
-        rebalances            | INT NOT NULL | Rebalances in the window with this cause
+        rebalances            | INT NOT NULL | Rebalances in the window with this cause; 0 = only static members returned without a rebalance
         share                 | DOUBLE NOT NULL | Part of all rebalances of the window
-        lost_resource_seconds | DOUBLE NOT NULL | Resource-seconds lost in these rebalances
+        lost_resource_seconds | DOUBLE NOT NULL | Resource-seconds lost in these rebalances and returns
         is_normal             | BOOLEAN NOT NULL | Whether it is expected in a healthy group: deploys, scaling, follow-ups, probing
-        first_at              | TIMESTAMP NOT NULL | First of these rebalances
-        last_at               | TIMESTAMP NOT NULL | Last of these rebalances
+        first_at              | TIMESTAMP NOT NULL | First of these rebalances and returns
+        last_at               | TIMESTAMP NOT NULL | Last of these rebalances and returns
         instances             | ARRAY<STRING> NOT NULL | Instances involved: instance ids, client ids and hosts, most frequent first
         evidence              | STRING NOT NULL | observed, bounded or inferred
         explanation           | STRING NOT NULL | The cause and its evidence, in sentences
         window_start_at       | TIMESTAMP NOT NULL | Start of the analyzed window
-        verdict               | STRING    | schemas.states.Verdict with most lost resource-seconds, then most rebalances, among these rebalances; NULL in rows of Regroup 0.1
+        verdict               | STRING    | schemas.states.Verdict with most lost resource-seconds, then most rebalances, among these rebalances, or of the returns; NULL in rows of Regroup 0.1
     """),
 )
 

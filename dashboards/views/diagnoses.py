@@ -49,8 +49,13 @@ def _sentence(rows: Sequence[Row]) -> list[Any]:
     whole = sum(row["rebalances"] for row in rows)
     first = rows[0]
     since, until = instant(first["window_start_at"])[:19], instant(first["as_of"])[:19]
+    if not whole:
+        names = _names(list(dict.fromkeys(name for row in rows for name in row["instances"] or ())))
+        return [f"No rebalance from {since} to {until} {zone()}, but {names} returned without one."]
     parts: list[Any] = [f"Of {count(whole, 'rebalance')} from {since} to {until} {zone()}, "]
-    most = sorted(rows, key=lambda row: (row["is_normal"], -row["rebalances"], row["rank"]))
+    most = sorted(
+        [row for row in rows if row["rebalances"]], key=lambda row: (row["is_normal"], -row["rebalances"], row["rank"])
+    )
     for at, row in enumerate(most[:NAMED_CAUSES]):
         parts += ["; " if at else "", _clause(row, is_first=at == 0), " ", evidence_mark(row["evidence"])]
     rest = sum(row["rebalances"] for row in most[NAMED_CAUSES:])

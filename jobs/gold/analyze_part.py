@@ -40,7 +40,8 @@ from pipelines.rows_of_tables import rows_of
 from schemas.bronze import ADMIN_OBSERVATIONS
 from schemas.gold import DIAGNOSES, GROUP_HEALTH, GROUP_TABLES, MARKS, VERDICTS
 from schemas.rows import MarkRow
-from schemas.silver import GENERATIONS, GROUPS
+from schemas.silver import GENERATIONS, GROUP_EVENTS, GROUPS
+from schemas.states import GroupEventKind
 from schemas.tables import Table
 from schemas.thresholds import HOUR_MS
 
@@ -233,20 +234,28 @@ def _affected(
 
 
 def _near_marks(warehouse: Path, marks: Collection[MarkKey]) -> Iterator[Change]:
-    """Yield groups that rebalanced shortly after a mark that concerns them or their cluster."""
+    """Yield groups that rebalanced, or got a static member back, soon after a mark about them or their cluster."""
     if not marks:
         return
     about: dict[tuple[str, str | None], list[int]] = defaultdict(list)
     for cluster, at, group, *_ in sorted(marks, key=lambda mark: mark[1]):
         about[cluster, group].append(at)
-    since = ("joined_at", min(at for _, at, *_ in marks))
-    for row in rows(warehouse, GENERATIONS, ("cluster", "group_id", "joined_at"), since=since):
-        cluster, name, joined = row["cluster"], row["group_id"], row["joined_at"]
+    for cluster, name, joined in _moments(warehouse, min(at for _, at, *_ in marks)):
         for instants in (about.get((cluster, None), ()), about.get((cluster, name), ())):
             # The earliest suffices, because a group is analyzed from that time on.
             first = bisect_left(instants, joined - MARK_MS)
             if first < len(instants) and instants[first] <= joined:
                 yield (cluster, name), instants[first]
+
+
+def _moments(warehouse: Path, since_ms: int) -> Iterator[tuple[str, str, int]]:
+    """Yield cluster, group and time in milliseconds of each rebalance and each static return since `since_ms`."""
+    for row in rows(warehouse, GENERATIONS, ("cluster", "group_id", "joined_at"), since=("joined_at", since_ms)):
+        yield row["cluster"], row["group_id"], row["joined_at"]
+    names = ("cluster", "group_id", "event_at", "kind")
+    for row in rows(warehouse, GROUP_EVENTS, names, since=("event_at", since_ms)):
+        if row["kind"] == GroupEventKind.STATIC_RETURNED:
+            yield row["cluster"], row["group_id"], row["event_at"]
 
 
 def _open_hours(warehouse: Path, before: Mapping[str, int], now: Mapping[str, int]) -> Iterator[Change]:

@@ -20,6 +20,7 @@ from pipelines.gold.rebalance_causes import deploy_departures
 from pipelines.gold.window import window
 from schemas.gold import ADVICE, DIAGNOSES, GROUP_HEALTH, GROUP_TABLES, PATTERNS, VERDICTS
 from schemas.rows import AdviceOfGroup, DiagnosisOfGroup, GroupHealthOfGroup, MarkRow, PatternOfGroup, VerdictOfGroup
+from schemas.states import GroupEventKind
 from schemas.tables import Table
 from schemas.thresholds import DAY_MS
 
@@ -81,6 +82,12 @@ def gold_rows(
         diagnoses |= {row["as_of"]: found for row in found[:1]}
         shown = pattern_rows(analyzed, start, known) if PATTERNS in tables else []
         patterns |= {row["as_of"]: shown for row in shown[:1]}
+    if DIAGNOSES in tables:
+        for day in sorted(_returned(silver, first_day) - set(days)):
+            end = (day + 1) * DAY_MS
+            start = max(end - config.window_ms, _manageable(silver, end))
+            found = diagnosis_rows(window(silver, start, end), start, marks)
+            diagnoses |= {row["as_of"]: found for row in found[:1]}
     health = health_rows(silver, until_ms) if GROUP_HEALTH in tables else []
     rows: dict[Table, Sequence[RowOfGroup]] = {
         GROUP_HEALTH: [row for row in health if row["hour_at"] >= first_day * DAY_MS],
@@ -91,6 +98,12 @@ def gold_rows(
     }
     key = {"cluster": cluster, "group_id": group_id}
     return {table.name: [{**key, **row} for row in rows[table]] for table in tables}
+
+
+def _returned(silver: Silver, first_day: int) -> set[int]:
+    """Return the days (UTC) on which a static member returned without a rebalance."""
+    times = (e["event_at"] for e in silver["group_events"] if e["kind"] == GroupEventKind.STATIC_RETURNED)
+    return {at // DAY_MS for at in times if at // DAY_MS >= first_day}
 
 
 def _verdicts(silver: Silver, day: int, config: AnalysisConfig, marks: Sequence[MarkRow]) -> list[VerdictOfGroup]:

@@ -1,4 +1,4 @@
-"""The rebalances of one group that have one cause, with the data that the explanation of the cause needs."""
+"""The rebalances and static returns of one group that have one cause, with the data that its explanation needs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ class Case:
     """The rebalances of one group that have one cause.
 
     `rows` and `found` have one element per rebalance, in order. `numbers` are the generations of these rebalances and
-    the generations that they overtook. `marks` are the marks of the group and of its whole cluster.
+    the generations that they overtook. `marks` are the marks of the group and of its whole cluster. `returns` are
+    departures with this cause of static members that returned without a rebalance.
     """
 
     cause: DiagnosisCause
@@ -28,6 +29,7 @@ class Case:
     known: Context
     numbers: Sequence[Number]
     marks: Sequence[MarkRow] = ()
+    returns: Sequence[Departure] = ()
 
     def departures(self) -> list[Departure]:
         """Return the departures of this cause in these rebalances, or before returns in them, in order of time."""
@@ -51,11 +53,17 @@ class Case:
 
     @property
     def is_announced(self) -> bool:
-        """Whether a deploy was announced shortly before each of these rebalances."""
-        return all(is_deployed(g["joined_at"], self.marks) for g in self.rows)
+        """Whether a deploy was announced shortly before each of these rebalances and returns."""
+        return all(is_deployed(at, self.marks) for at in self.moments)
+
+    @property
+    def moments(self) -> list[int]:
+        """The times of these rebalances and returns, in milliseconds and in order."""
+        return sorted([*(g["joined_at"] for g in self.rows), *(d.at for d in self.returns)])
 
     @property
     def names(self) -> list[str]:
+        """The instances of the rebalances."""
         return [name for found in self.found for name in found.instances]
 
 

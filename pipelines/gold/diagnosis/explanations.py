@@ -27,8 +27,26 @@ METADATA_AGE_MS = 300_000
 
 def explanation(case: Case) -> str:
     """Return the sentences that explain a cause. Untrusted names are cut; whoever displays them must escape them."""
-    near_marks = marks_sentence([g["joined_at"] for g in case.rows], case.marks)
-    return " ".join(filter(None, (SENTENCES[case.cause](case), near_marks)))
+    of_rebalances = SENTENCES[case.cause](case) if case.rows else ""
+    near_marks = marks_sentence(case.moments, case.marks)
+    return " ".join(filter(None, (of_rebalances, _returns(case), near_marks)))
+
+
+def _returns(case: Case) -> str:
+    """Return what static members did that came back within their session; empty if none did."""
+    if not case.returns:
+        return ""
+    text = (
+        f"{with_counts(d.instance.label for d in case.returns)} came back without a rebalance: a static member keeps "
+        "its partitions while its session lasts, and they stop until it is back."
+    )
+    if case.cause == DiagnosisCause.CRASH_LOOP:
+        lengths = [d.at - d.membership.arrived_at for d in case.returns]
+        text += (
+            f" It lived {median_duration(lengths)} (median), again and again: its exit code and restart count can "
+            "confirm a crash."
+        )
+    return text
 
 
 def _leader_flapping(case: Case) -> str:

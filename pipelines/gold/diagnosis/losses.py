@@ -53,7 +53,24 @@ def losses(
     out: dict[Number, RebalanceLoss] = defaultdict(RebalanceLoss)
     for stall in stalls:
         made = (stall["incarnation"], stall["generation_id"])
-        is_restart = stall["cause"] == StallCause.STATIC_RESTART and stall["stopped_by_offset"] != offsets.get(made)
-        if made in pays and not is_restart:
+        if made in pays and not _is_return(stall, offsets):
             out[pays[made]].add(stall)
     return {whole: out[whole] for whole in parts}
+
+
+def losses_of_returns(stalls: Iterable[StallRow], rows: Sequence[GenerationRow]) -> Mapping[str, RebalanceLoss]:
+    """Return what static members lost that returned within a generation, by the member id that they had before.
+
+    `rows` has every generation of these stalls.
+    """
+    offsets = {number(g): g["source_offset"] for g in rows}
+    out: dict[str, RebalanceLoss] = defaultdict(RebalanceLoss)
+    for stall in stalls:
+        if _is_return(stall, offsets):
+            out[stall["from_member_id"]].add(stall)
+    return out
+
+
+def _is_return(stall: StallRow, offsets: Mapping[Number, int]) -> bool:
+    made = (stall["incarnation"], stall["generation_id"])
+    return bool(stall["cause"] == StallCause.STATIC_RESTART and stall["stopped_by_offset"] != offsets.get(made))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.gold.diagnosis.diagnosed_group import Group, later, marked
+from tests.gold.diagnosis.diagnosed_group import Group, diagnosed, later, marked
 from tests.gold.histories import START
 
 
@@ -171,3 +171,45 @@ def test_a_lone_process_that_keeps_leaving_is_in_a_crash_loop_while_it_is_away()
         group.restarts(0, 600_000 + at * 70_000, 20_000)
     group.leaves(0, 740_000)
     assert "crash_loop" in later(group)
+
+
+def with_returns(silver: dict, times: list[int]) -> dict:
+    """A static member is replaced at these times, within the last generation, and its partition stops for 4 s each."""
+    g = silver["generations"][-1]
+    first = next(row for row in silver["generation_members"] if row["generation_id"] == g["generation_id"])
+    for row in silver["generation_members"]:
+        if row["member_id"] == first["member_id"]:
+            row["group_instance_id"] = "static-0"
+    member, stop = first["member_id"], silver["stalls"][-1]
+    for number, at in enumerate(times):
+        new = first | {"member_id": f"static-0-{number}", "valid_from_at": START + at}
+        silver["generation_members"].append(new)
+        silver["stalls"].append(
+            stop
+            | {"generation_id": g["generation_id"], "stopped_by_offset": 900_000 + number, "from_member_id": member}
+            | {"cause": "static_restart", "stopped_ms": 4_000, "stopped_ms_min": 3_000, "stopped_ms_max": 5_000}
+            | {"stopped_at_latest": START + at, "resumed_at_earliest": START + at + 4_000}
+        )
+        member = new["member_id"]
+    return silver
+
+
+def test_a_static_member_that_returns_again_and_again_without_a_rebalance_is_in_a_crash_loop() -> None:
+    group = Group()
+    group.rejoins(100_000, "metadata_changed")
+    found = later(with_returns(group.silver(), [600_000, 700_000, 800_000, 900_000]))
+    row = found["crash_loop"]
+    assert (row["rebalances"], row["share"], row["verdict"]) == (0, 0.0, "client_application")
+    assert (row["lost_resource_seconds"], row["instances"], row["evidence"]) == (16.0, ["static-0"], "inferred")
+    assert "static-0 (4 times) came back without a rebalance" in row["explanation"]
+    assert sum(each["share"] for each in found.values()) == 1
+
+
+def test_one_return_of_a_static_member_is_a_deploy_though_the_group_did_not_rebalance_since() -> None:
+    group = Group()
+    group.restarts(1, 100_000, 4_000)
+    silver = with_returns(group.silver(), [600_000])
+    since = silver["generations"][-1]["joined_at"] - START + 1
+    (row,) = diagnosed(silver, since=since).values()
+    assert (row["cause"], row["rebalances"], row["verdict"]) == ("deploy", 0, "deploy_or_scaling")
+    assert row["first_at"] == row["last_at"] == START + 600_000
