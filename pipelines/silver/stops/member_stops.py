@@ -13,7 +13,7 @@ from typing import NamedTuple
 from pipelines.silver.generation_log import GenerationLog
 from pipelines.silver.generations import Generation, Member, Replacement
 from pipelines.silver.history import ROUND_MS, CommitHistory, CommitSegment, Event, Position, Resource
-from pipelines.silver.stops.commit_activity import CommitActivity, work_by_member
+from pipelines.silver.stops.commit_activity import LATE_COMMIT_MS, CommitActivity, work_by_member
 from pipelines.silver.stops.stop import Stop
 from pipelines.silver.stops.unheard_clients import FENCED_MS, QUEUED_MS, STALL_MS, returned, returned_stop
 from pipelines.silver.workers import WorkerLog
@@ -305,7 +305,18 @@ def _departed(gone: MemberDeparture, done: CommitActivity, g: Generation) -> Sto
         return Stop.within(done.working_at, until, estimate, Evidence.INFERRED)
     if line is None and until - last >= gone.member.session_timeout_ms:
         return Stop.within(done.working_at, until, last + done.interval // 2, Evidence.INFERRED)
-    return Stop.within(earliest, until, done.stopped or last, _grade(done))
+    stopped, evidence = done.stopped or last, _grade(done)
+    if line is not None and _worked_on(line, done, last):
+        stopped, evidence = line.at, Evidence.INFERRED
+    return Stop.within(earliest, until, stopped, evidence)
+
+
+def _worked_on(line: Event, done: CommitActivity, last: int) -> bool:
+    """Return whether a member that left had not committed on close, and its next commit was not due yet.
+
+    A commit on close comes right before the LeaveGroup. Without one, nothing shows that the member stopped earlier.
+    """
+    return line.kind == EventKind.LEFT and LATE_COMMIT_MS < line.at - last <= done.interval * 11 // 10
 
 
 def _working_at(member: Member, done: CommitActivity, g: Generation, until: int) -> int:
