@@ -36,10 +36,11 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
         time.sleep(settings.analyze_seconds)
 
 
-def analyze(spark: SparkSession, settings: Settings, *, again: bool = False) -> int:
+def analyze(spark: SparkSession | None, settings: Settings, *, again: bool = False) -> int:
     """Bring gold up to date with silver and return the number of groups analyzed.
 
-    With `again`, analyze every group. A rebuild of silver needs that.
+    With `again`, analyze every group. A rebuild of silver needs that. In local mode no session is needed; this process
+    then does the work of Spark's tasks.
     """
     create_tables(spark, settings.warehouse, (*INPUTS, *GROUP_TABLES))
     return analyze_part(spark, settings, again=again).analysed

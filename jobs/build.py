@@ -41,7 +41,7 @@ from jobs.spark.checkpoint import start_over_unless
 from jobs.spark.spark import for_few_rows, session
 from jobs.tables.append import overwrite, overwrite_frame
 from jobs.tables.create_tables import create_tables
-from jobs.tables.delta_io import WRITERS, checkpoint_path, follow, read, table_path
+from jobs.tables.delta_io import WRITERS, checkpoint_path, follow, read, required, table_path
 from jobs.tables.engine import connect, show
 from jobs.tables.new_rows import NewRows
 from jobs.tables.replace import replace_rows, replace_whole
@@ -110,9 +110,10 @@ def _beginnings(warehouse: Path) -> pa.Table:
         ).to_arrow_table()
 
 
-def rebuild_new(spark: SparkSession, settings: Settings, new: Mapping[Table, NewRows]) -> bool:
+def rebuild_new(spark: SparkSession | None, settings: Settings, new: Mapping[Table, NewRows]) -> bool:
     """Update marks, reassignments and the groups' tables for new rows that bronze already holds.
 
+    In local mode no session is needed; this process then does the work of Spark's tasks.
     Return whether any of the rows can affect a group.
     """
     if ADMIN_OBSERVATIONS in new:
@@ -124,25 +125,25 @@ def rebuild_new(spark: SparkSession, settings: Settings, new: Mapping[Table, New
     return bool(history)
 
 
-def rebuild_affected(spark: SparkSession, settings: Settings, affected: pa.Table) -> None:
+def rebuild_affected(spark: SparkSession | None, settings: Settings, affected: pa.Table) -> None:
     """Bring silver up to date with new bronze rows.
 
     Args:
-        spark: the session.
+        spark: the session; in local mode, it may be None.
         settings: the warehouse, whose bronze already holds the new rows, and the options for building rows.
         affected: the table that `affected_groups` returned.
     """
     # Results are collected, because a plan that reads silver would be evaluated again after each table is written.
-    spark = for_few_rows(spark) if affected.num_rows <= FEW_GROUPS else spark
+    spark = for_few_rows(spark) if spark and affected.num_rows <= FEW_GROUPS else spark
     limits = group_limits(settings.warehouse, settings.limits)
     polled = cache(partial(polled_topics, settings.warehouse))  # Read at most once, and only if needed.
-    admitted = limits.admitted(with_named(spark, settings.warehouse, affected, polled))
+    admitted = limits.admitted(with_named(settings.warehouse, affected, polled))
     if admitted.num_rows:
         _rebuild(spark, settings, admitted, polled)
     limits.report()
 
 
-def _rebuild(spark: SparkSession, settings: Settings, new: pa.Table, polled: Callable[[], PolledTopics]) -> None:
+def _rebuild(spark: SparkSession | None, settings: Settings, new: pa.Table, polled: Callable[[], PolledTopics]) -> None:
     warehouse = settings.warehouse
     committing = _Change(*SilverInputs(spark=spark, warehouse=warehouse, affected=new).committing())
     # Arrow cannot join tables that have list columns.
@@ -211,7 +212,7 @@ def _rebuilt(inputs: SilverInputs, points: pa.Table, making: Making) -> Mapping[
     elif inputs.is_local:
         return silver_by_tasks(inputs.spark, warehouse, points, making, in_files=not has_settled(warehouse))
     else:
-        point_frame = inputs.spark.createDataFrame(points)
+        point_frame = required(inputs.spark).createDataFrame(points)
         collected = _by_spark(inputs.frames(points), making, restarts=point_frame).toArrow()
         found = {table: rows_of(collected, table) for table in SILVER}
     return {table: NewRows(table=table, few=found[table]) for table in SILVER}

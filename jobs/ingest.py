@@ -142,7 +142,7 @@ class Writer:
     def _write_bronze(self, app_id: str, limit: QuarantineLimit | None, batch: DataFrame, batch_id: int) -> None:
         spark, once = batch.sparkSession, Once(app_id, batch_id)
         if self.is_local:
-            new = collected(batch, self.tables, self.warehouse)
+            new = collected(batch.toArrow(), self.tables, self.warehouse)
             self._refuse(limit, new.get(COVERAGE), batch_id)
             self._written(new, lambda table: append(spark, self.warehouse, new[table], once), lambda: new)
             return

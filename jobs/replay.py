@@ -23,7 +23,7 @@ from jobs.config.settings import Settings
 from jobs.config.terminal import say
 from jobs.spark.spark import session
 from jobs.tables.append import append
-from jobs.tables.create_tables import create_tables
+from jobs.tables.create_tables import create_tables, needs_spark
 from jobs.tables.delta_io import claim
 from jobs.tables.new_rows import NewRows
 from pipelines.bronze_batch import bronze_rows
@@ -35,7 +35,7 @@ from pipelines.log_lines import PlacedLine, line_rows
 from pipelines.marks import mark
 from pipelines.observations import Refused
 from schemas.bronze import ADMIN_OBSERVATIONS, BRONZE, COORDINATOR_EVENTS, QUARANTINE
-from schemas.gold import MARKS
+from schemas.gold import GOLD, MARKS
 from schemas.silver import REASSIGNMENT_TABLES, SILVER
 from schemas.states import QuarantineReason
 from schemas.written import count
@@ -74,7 +74,10 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
     cluster = cluster_name(args.cluster or DEFAULT_CLUSTER)
     batches = split(capture, sources, args.batches, args.seed)
     claim(settings.warehouse, cluster, f"capture {capture.meta.get('scenario', '')} {capture.meta.get('started_ms')}")
-    spark = session("regroup replay", cores=settings.cores, driver_memory=settings.driver_memory)
+    # A session takes longer to start than most captures to replay.
+    spark = None
+    if needs_spark(settings.warehouse, (*BRONZE, *SILVER, *REASSIGNMENT_TABLES, *GOLD)):
+        spark = session("regroup replay", cores=settings.cores, driver_memory=settings.driver_memory)
     create_tables(spark, settings.warehouse, (*BRONZE, *SILVER, *REASSIGNMENT_TABLES, MARKS))
     for number, batch in enumerate(batches, 1):
         size = f"{count(len(batch.records), 'record')}, {count(len(batch.lines), 'line')}"
@@ -86,7 +89,7 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
     return 0
 
 
-def record_settings(spark: SparkSession, settings: Settings, cluster: str, meta: dict[str, Any]) -> None:
+def record_settings(spark: SparkSession | None, settings: Settings, cluster: str, meta: dict[str, Any]) -> None:
     """Append the capture's broker settings as a poll of the cluster would have observed them."""
     recorded = meta.get("broker_overrides") or {}
     seen = {
@@ -136,8 +139,10 @@ def _chunks(items: list[T], count: int) -> list[list[T]]:
     return [items[a:b] for a, b in pairwise(edges)]
 
 
-def replay(spark: SparkSession, settings: Settings, cluster: str, meta: dict[str, Any], batch: CaptureRecords) -> None:
-    """Append one batch to bronze and bring silver up to date."""
+def replay(
+    spark: SparkSession | None, settings: Settings, cluster: str, meta: dict[str, Any], batch: CaptureRecords
+) -> None:
+    """Append one batch to bronze and bring silver up to date. In local mode no session is needed."""
     found = bronze_of(batch, cluster, meta, settings.limits)
     new = {table: NewRows.of(table, found[table.name]) for table in BRONZE if found.get(table.name)}
     for rows in new.values():

@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from dashboards.lake.without_pandas import without_pandas
 from jobs.captures.capture_files import Budget
 from jobs.config.errors import UserError
 from pipelines.decoding.source_record import SourceRecord
@@ -179,6 +180,7 @@ def _blobs(budget: Budget, column: pa.DictionaryArray) -> list[bytes | None]:
 
 
 if __name__ == "__main__":
+    without_pandas()
     # Exceptions are ignored here, because the parent raises and reports the same ones. Only an abort ends this early.
     with suppress(Exception):
         for _ in _checked_records(sys.stdin.buffer.read(), Budget(Path(NAME), int(sys.argv[1]))):

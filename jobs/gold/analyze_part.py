@@ -24,11 +24,11 @@ from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark re
 from jobs.config.settings import Settings
 from jobs.gold.cluster_patterns import update_cluster_patterns
 from jobs.gold.gold_inputs import TIME_COLUMNS, files_of, gold_stored
-from jobs.gold.replaying import Replaying
+from jobs.gold.replaying import Replaying, gold_here
 from jobs.gold.storms import update_storms
 from jobs.tables.as_of import opened
 from jobs.tables.changed_rows import GoneError, TableSnapshot, changed
-from jobs.tables.delta_io import checkpoint_path, read, table_path
+from jobs.tables.delta_io import checkpoint_path, read, required, table_path
 from jobs.tables.replace import replace_rows
 from jobs.tables.silver_rows import rows
 from pipelines.gold.advice.advice import SavingThreshold
@@ -63,7 +63,7 @@ class Part:
 
 
 def analyze_part(
-    spark: SparkSession,
+    spark: SparkSession | None,
     settings: Settings,
     *,
     tables: Sequence[Table] = GROUP_TABLES,
@@ -76,8 +76,9 @@ def analyze_part(
     """Analyze `most` of the changed groups, those that have waited longest first. All tables must exist.
 
     Only rows of `tables` are made, and these tables have their own cached state. Silver does not change while `reading`
-    is held; it is read afterwards in the versions of that time. With `replaying`, rows are made without Spark. Without
-    `with_storms`, `storms` and `cluster_patterns` are not updated.
+    is held; it is read afterwards in the versions of that time. With `replaying`, rows are made in its process; without
+    it and a session, which only local mode allows, in this one. Without `with_storms`, `storms` and `cluster_patterns`
+    are not updated.
     """
     warehouse = settings.warehouse
     memory = analysed_path(warehouse, tables)
@@ -103,12 +104,13 @@ def analyze_part(
     changes = _all(warehouse) if is_new or before is None else _affected(warehouse, before, snapshots, known, tables)
     scope = _waiting(None if is_new else before, changes)
     part = dict(islice(scope.items(), most))
-    if part and replaying:
-        new = replaying.gold(files_of(warehouse, versions), part, known, config, tables)
+    if part and (replaying or spark is None):
+        make = replaying.gold if replaying else gold_here
+        new = make(files_of(warehouse, versions), part, known, config, tables)
         _replace(spark, warehouse, gold_stored(warehouse, part, tables), new)
     elif part:
-        silver = {t: read(spark, warehouse, t, version.version()) for t, version in versions.items()}
-        _rebuild(spark, warehouse, silver, part, known, config, tables)
+        silver = {t: read(required(spark), warehouse, t, version.version()) for t, version in versions.items()}
+        _rebuild(required(spark), warehouse, silver, part, known, config, tables)
     left = [[*group, at] for group, at in scope.items() if group not in part]
     memory.parent.mkdir(parents=True, exist_ok=True)
     # Renamed into place: a crash before this analyzes these groups again, with the same result.
@@ -147,7 +149,7 @@ def _rebuild(
 
 
 def _replace(
-    spark: SparkSession, warehouse: Path, old: Mapping[Table, pa.Table], new: Mapping[Table, pa.Table]
+    spark: SparkSession | None, warehouse: Path, old: Mapping[Table, pa.Table], new: Mapping[Table, pa.Table]
 ) -> None:
     for table in old:
         replace_rows(spark, old[table], new[table], table_path(warehouse, table), table)

@@ -20,7 +20,7 @@ from schemas.gold import CLUSTER_PATTERNS
 from schemas.rows import ClusterPatternRow
 
 
-def update_cluster_patterns(spark: SparkSession, warehouse: Path) -> None:
+def update_cluster_patterns(spark: SparkSession | None, warehouse: Path) -> None:
     """Update the table. If nothing changed, nothing is written. The rows depend only on bronze and silver."""
     create_tables(spark, warehouse, (CLUSTER_PATTERNS,))
     store_cluster_patterns(spark, warehouse, scan_clusters(warehouse))
@@ -32,10 +32,9 @@ def scan_clusters(warehouse: Path) -> list[ClusterPatternRow]:
     return [row for facts in found if facts is not None for row in cluster_patterns(facts)]
 
 
-def store_cluster_patterns(spark: SparkSession, warehouse: Path, found: Sequence[ClusterPatternRow]) -> None:
+def store_cluster_patterns(spark: SparkSession | None, warehouse: Path, found: Sequence[ClusterPatternRow]) -> None:
     """Make these the rows of the table."""
+    few = spark and for_few_rows(spark)
     old = cast("list[ClusterPatternRow]", rows(warehouse, CLUSTER_PATTERNS, CLUSTER_PATTERNS.names))
     path = table_path(warehouse, CLUSTER_PATTERNS)
-    replace_rows(
-        for_few_rows(spark), stored(old, CLUSTER_PATTERNS), stored(found, CLUSTER_PATTERNS), path, CLUSTER_PATTERNS
-    )
+    replace_rows(few, stored(old, CLUSTER_PATTERNS), stored(found, CLUSTER_PATTERNS), path, CLUSTER_PATTERNS)

@@ -1,4 +1,7 @@
-"""Gold of a few groups, made in a worker process, because replaying a busy group takes seconds of a core."""
+"""Gold of a few groups, made without Spark.
+
+Within `up`, a worker process makes it, because replaying a busy group takes seconds of a core.
+"""
 
 from __future__ import annotations
 
@@ -36,6 +39,17 @@ class Replaying(WorkerProcess):
         return dict(zip(tables, self.ask(files, scope, known, config, tables), strict=True))
 
 
+def gold_here(
+    files: Files,
+    scope: Mapping[Group, int],
+    known: Known,
+    config: AnalysisConfig,
+    tables: Sequence[Table] = GROUP_TABLES,
+) -> dict[Table, pa.Table]:
+    """Return the result of `gold_of_few` for the silver in these files, made in this process."""
+    return gold_of_few(silver_of(files, scope, config), scope, known, config, tables)
+
+
 def replayed(
     files: Files,
     scope: Mapping[Group, int],
@@ -44,5 +58,5 @@ def replayed(
     tables: Sequence[Table],
 ) -> list[pa.Table]:
     """Return the result of `gold_of_few` in the order of `tables`."""
-    found = gold_of_few(silver_of(files, scope, config), scope, known, config, tables)
+    found = gold_here(files, scope, known, config, tables)
     return [found[table] for table in tables]

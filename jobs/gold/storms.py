@@ -67,7 +67,7 @@ class Update:
     memory: Memory | None
 
 
-def update_storms(spark: SparkSession, settings: Settings, *, again: bool = False) -> None:
+def update_storms(spark: SparkSession | None, settings: Settings, *, again: bool = False) -> None:
     """Update the table `storms` from silver. If nothing changed, nothing is written.
 
     The result depends only on silver, not on earlier calls. With `again`, all silver is scanned, as after a rebuild.
@@ -77,10 +77,10 @@ def update_storms(spark: SparkSession, settings: Settings, *, again: bool = Fals
     store(spark, warehouse, scan(warehouse, again=again))
 
 
-def store(spark: SparkSession, warehouse: Path, found: Update) -> None:
+def store(spark: SparkSession | None, warehouse: Path, found: Update) -> None:
     """Write the result of `scan`, then save its cache."""
     old, new = stored(found.old, STORMS), stored(found.new, STORMS)
-    replace_rows(for_few_rows(spark), old, new, table_path(warehouse, STORMS), STORMS)
+    replace_rows(spark and for_few_rows(spark), old, new, table_path(warehouse, STORMS), STORMS)
     if found.memory is not None:
         found.memory.save(memory_path(warehouse))
 

@@ -5,16 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
+import pyarrow.compute as pc
 
 from jobs.retention.retention import kept_since
 from jobs.spark.checkpoint import start_over_unless
 from jobs.spark.spark import for_few_rows
 from jobs.tables.create_tables import create_tables
-from jobs.tables.delta_io import checkpoint_path, follow, read, table_path
+from jobs.tables.delta_io import checkpoint_path, follow, table_path
 from jobs.tables.engine import connect
 from jobs.tables.new_rows import NewRows
 from jobs.tables.replace import replace_rows
+from jobs.tables.silver_rows import instant, stored_rows
 from pipelines.arrow_types import row_type
 from pipelines.marks import mark_rows
 from schemas.bronze import ADMIN_OBSERVATIONS
@@ -28,32 +29,33 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
 IS_MARK = "kind = 'mark'"
-SPANS = f"SELECT cluster, min(observed_at), max(observed_at) FROM admin_observations WHERE {IS_MARK} GROUP BY cluster"  # noqa: S608 - our own names
+ANNOUNCED = ("cluster", "observed_at", "body")
+SPANS = (
+    "SELECT cluster, epoch_ms(min(observed_at)), epoch_ms(max(observed_at)) FROM admin_observations "  # noqa: S608 - our own names
+    f"WHERE {IS_MARK} GROUP BY cluster"
+)
 
 
 def rebuild_all_marks(spark: SparkSession, warehouse: Path) -> None:
     """Rebuild the table from all of bronze. Marks from before the start of bronze are kept."""
     create_tables(spark, warehouse, (MARKS,))
-    known = read(spark, warehouse, MARKS)
-    if (since := kept_since(warehouse, ADMIN_OBSERVATIONS)) is not None:
-        known = known.where(F.unix_millis("marked_at") >= since)
-    _replace(spark, warehouse, read(spark, warehouse, ADMIN_OBSERVATIONS), known)
+    since = kept_since(warehouse, ADMIN_OBSERVATIONS)
+    known = stored_rows(warehouse, MARKS, MARKS.names, since=None if since is None else ("marked_at", since))
+    _replace(spark, warehouse, _announced(warehouse), known)
 
 
-def update_marks(spark: SparkSession, warehouse: Path, new: NewRows) -> None:
+def update_marks(spark: SparkSession | None, warehouse: Path, new: NewRows) -> None:
     """Update the table for new rows of `admin_observations` that bronze already holds."""
     with connect() as engine:
         new.show(engine)
-        spans = engine.sql(SPANS).to_arrow_table()
-    spark = for_few_rows(spark)
-    for cluster, first, last in zip(*spans.to_pydict().values(), strict=True):
-        seen, known = read(spark, warehouse, ADMIN_OBSERVATIONS), read(spark, warehouse, MARKS)
-        _replace(
-            spark,
-            warehouse,
-            seen.where((F.col("cluster") == cluster) & F.col("observed_at").between(first, last)),
-            known.where((F.col("cluster") == cluster) & F.col("marked_at").between(first, last)),
-        )
+        spans = engine.sql(SPANS).fetchall()
+    few = spark and for_few_rows(spark)
+    for cluster, first, last in spans:
+        is_its = pc.field("cluster") == cluster
+        # A millisecond more, because the limits of the new rows are rounded down.
+        seen, known = (is_its & (pc.field(time) < instant(last + 1)) for time in ("observed_at", "marked_at"))
+        stored = stored_rows(warehouse, MARKS, MARKS.names, where=known, since=("marked_at", first))
+        _replace(few, warehouse, _announced(warehouse, seen, ("observed_at", first)), stored)
 
 
 def start_marks(spark: SparkSession, warehouse: Path, trigger: Mapping[str, Any]) -> StreamingQuery:
@@ -75,7 +77,17 @@ def start_marks(spark: SparkSession, warehouse: Path, trigger: Mapping[str, Any]
     )
 
 
-def _replace(spark: SparkSession, warehouse: Path, seen: DataFrame, known: DataFrame) -> None:
-    observations = seen.where(IS_MARK).select("cluster", "observed_at", "body").toArrow().to_pylist()
-    rows = pa.Table.from_struct_array(pa.array(mark_rows(observations), row_type(MARKS)))
-    replace_rows(spark, known.select(*MARKS.names).toArrow(), rows, table_path(warehouse, MARKS), MARKS)
+def _announced(
+    warehouse: Path, where: pc.Expression | None = None, since: tuple[str, int] | None = None
+) -> list[dict[str, Any]]:
+    """Return the stored observations that announce marks."""
+    is_mark = pc.field("kind") == "mark"
+    chosen = is_mark if where is None else is_mark & where
+    found = stored_rows(warehouse, ADMIN_OBSERVATIONS, ANNOUNCED, where=chosen, since=since)
+    out: list[dict[str, Any]] = found.to_pylist()
+    return out
+
+
+def _replace(spark: SparkSession | None, warehouse: Path, seen: list[dict[str, Any]], known: pa.Table) -> None:
+    rows = pa.Table.from_struct_array(pa.array(mark_rows(seen), row_type(MARKS)))
+    replace_rows(spark, known, rows, table_path(warehouse, MARKS), MARKS)

@@ -5,30 +5,33 @@ from __future__ import annotations
 from functools import partial, reduce
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
 
+from dashboards.lake.lake import milliseconds
 from jobs.retention.retention import with_settled
 from jobs.spark.checkpoint import start_over_unless
 from jobs.spark.spark import for_few_rows
 from jobs.tables.append import overwrite_frame
 from jobs.tables.create_tables import create_tables
 from jobs.tables.delta_io import checkpoint_path, follow, read, table_path
-from jobs.tables.engine import connect
+from jobs.tables.engine import connect, show
 from jobs.tables.replace import replace_rows
+from jobs.tables.silver_rows import stored_rows
 from jobs.tables.transactions import retry_commit
-from pipelines.reassignments.frame import affected_rows, cut, reassignments, since_cut
-from pipelines.rows_of_tables import rows_of, table_of
+from pipelines.arrow_types import TYPES
+from pipelines.reassignments.frame import affected_rows, cut, reassignments, reassignments_of_few, since_cut
+from pipelines.rows_of_tables import table_of
 from schemas.bronze import ADMIN_OBSERVATIONS, COORDINATOR_EVENTS
 from schemas.silver import REASSIGNMENT_TABLES, REASSIGNMENTS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Iterator, Mapping
     from datetime import datetime
     from pathlib import Path
 
-    import pyarrow as pa
     from pyspark.sql import SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
@@ -36,6 +39,7 @@ if TYPE_CHECKING:
     from schemas.tables import Table
 
 INPUTS = (ADMIN_OBSERVATIONS, COORDINATOR_EVENTS)
+CUTS = pa.schema([("cluster", TYPES["STRING"]), ("cut_at", TYPES["TIMESTAMP"])])
 
 
 def rebuild_all_reassignments(spark: SparkSession, warehouse: Path) -> None:
@@ -51,7 +55,7 @@ def rebuild_all_reassignments(spark: SparkSession, warehouse: Path) -> None:
         rebuilt.unpersist()
 
 
-def rebuild_affected_reassignments(spark: SparkSession, warehouse: Path, new: Mapping[Table, NewRows]) -> None:
+def rebuild_affected_reassignments(spark: SparkSession | None, warehouse: Path, new: Mapping[Table, NewRows]) -> None:
     """Update both tables for new bronze rows that bronze already holds. Only rows of `INPUTS` matter."""
     tables = [table for table in INPUTS if table in new]
     if not tables:
@@ -84,29 +88,48 @@ def start_reassignments(spark: SparkSession, warehouse: Path, trigger: Mapping[s
     )
 
 
-def rebuild_since(spark: SparkSession, warehouse: Path, earliest: pa.Table) -> None:
+def rebuild_since(spark: SparkSession | None, warehouse: Path, earliest: pa.Table) -> None:
     """Rebuild what new rows may change. `earliest` has each cluster and the timestamp of its earliest new row."""
     if not earliest.num_rows:
         return
-    spark = for_few_rows(spark)
-    cuts = _cuts(spark, warehouse, dict(zip(*earliest.to_pydict().values(), strict=True)))
-    inputs = [since_cut(read(spark, warehouse, table), table, cuts) for table in INPUTS]
-    rebuilt = reassignments(*inputs).toArrow()
+    few = spark and for_few_rows(spark)
+    cuts = _cuts(warehouse, dict(zip(*earliest.to_pydict().values(), strict=True)))
+    rebuilt = reassignments_of_few(*_inputs(warehouse, cuts))
     # `reassignments` is written last: it determines the start of a rebuild, so after a crash the old start still holds.
     for table in reversed(REASSIGNMENT_TABLES):
-        old = read(spark, warehouse, table).where(F.col("cluster").isin(*cuts)).toArrow()
+        old = stored_rows(warehouse, table, table.names, where=_of(cuts))
         path = table_path(warehouse, table)
-        replace_rows(spark, _since(old, table, cuts), _since(rows_of(rebuilt, table), table, cuts), path, table)
+        replace_rows(few, _since(old, table, cuts), _since(rebuilt[table], table, cuts), path, table)
 
 
-def _cuts(spark: SparkSession, warehouse: Path, since: dict[str, datetime]) -> dict[str, datetime]:
-    known = read(spark, warehouse, REASSIGNMENTS).where(F.col("cluster").isin(*since))
-    started = F.coalesce("started_at_earliest", "started_at").alias("started_at")
-    spans = known.select("cluster", started, "completed_at").toArrow().to_pylist()
+def _cuts(warehouse: Path, since: Mapping[str, datetime]) -> dict[str, datetime]:
+    columns = ("cluster", "started_at", "started_at_earliest", "completed_at")
+    spans = stored_rows(warehouse, REASSIGNMENTS, columns, where=_of(since)).to_pylist()
     return {
-        cluster: cut(at, [(s["started_at"], s["completed_at"]) for s in spans if s["cluster"] == cluster])
+        cluster: cut(
+            at,
+            [
+                (s["started_at_earliest"] or s["started_at"], s["completed_at"])
+                for s in spans
+                if s["cluster"] == cluster
+            ],
+        )
         for cluster, at in since.items()
     }
+
+
+def _inputs(warehouse: Path, cuts: Mapping[str, datetime]) -> Iterator[list[dict[str, Any]]]:
+    """Yield the rows of `INPUTS` that a rebuild from the cuts needs, with timestamps in ms."""
+    rows = [{"cluster": cluster, "cut_at": at} for cluster, at in cuts.items()]
+    with connect() as engine:
+        engine.register("cuts", pa.Table.from_pylist(rows, CUTS))
+        for table in INPUTS:
+            show(engine, table.name, warehouse, table)
+            yield milliseconds(engine.sql(since_cut(table)).to_arrow_table()).to_pylist()
+
+
+def _of(clusters: Collection[str]) -> pc.Expression:
+    return pc.field("cluster").isin(pa.array(sorted(clusters), pa.string()))
 
 
 def _since(rows: pa.Table, table: Table, cuts: Mapping[str, datetime]) -> pa.Table:

@@ -17,7 +17,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark re
 
 from jobs.silver.pending_first_commits import GROUP, pending_first_commits
 from jobs.silver.pruned_commits import pruned_commits
-from jobs.tables.delta_io import read, table_path
+from jobs.tables.delta_io import read, required, table_path
 from jobs.tables.engine import connect, show
 from jobs.tables.silver_rows import instant, milliseconds_of
 from jobs.tables.since_points import ASTRAY_MS, of_groups, since_points
@@ -62,9 +62,12 @@ class Frames(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SilverInputs:
-    """The input for the groups in `affected`, whose columns `resume_points.committing` reads."""
+    """The input for the groups in `affected`, whose columns `resume_points.committing` reads.
 
-    spark: SparkSession
+    In local mode, `spark` may be None.
+    """
+
+    spark: SparkSession | None
     warehouse: Path
     affected: pa.Table
 
@@ -92,8 +95,8 @@ class SilverInputs:
                 new = engine.sql(COMMITTING.format(**NAMED)).to_arrow_table()
             return of_groups(self.warehouse, GROUPS, new.select(GROUP)), new.cast(kind)
         groups, stalls, members = (self._read(table) for table in (GROUPS, STALLS, GENERATION_MEMBERS))
-        new = committing(self.spark.createDataFrame(self.affected), groups, stalls, members).toArrow()
-        committed = F.broadcast(self.spark.createDataFrame(new.select(GROUP)))
+        new = committing(self._frame(self.affected), groups, stalls, members).toArrow()
+        committed = F.broadcast(self._frame(new.select(GROUP)))
         old = groups.join(committed, GROUP, "left_semi").select(*GROUPS.names).toArrow() if new.num_rows else new
         return old, new
 
@@ -101,8 +104,7 @@ class SilverInputs:
         """Return the point from which each group's history can be rebuilt (`resume_points.resume_points`)."""
         affected = self.affected.select([*GROUP, "since_at", "has_classic", "has_modern"])
         if not self.by_duckdb:
-            new = self.spark.createDataFrame(affected)
-            return resume_points(new, self._read(REBALANCES), self._read(GROUPS)).toArrow()
+            return resume_points(self._frame(affected), self._read(REBALANCES), self._read(GROUPS)).toArrow()
         if not affected.num_rows:
             return self._restarts(affected)
         # A second scan without a time limit finds older rebalances, and those that a coordinator's clock may have
@@ -146,14 +148,17 @@ class SilverInputs:
 
     def frames(self, points: pa.Table) -> Frames:
         """Return the same rows as Spark frames, for any number of rows."""
-        point_frame = self.spark.createDataFrame(points)
+        point_frame = self._frame(points)
         return Frames(*(since_base(self._read(table), table, point_frame) for table in INPUTS.values()))
 
     def replaced(self, table: Table, points: pa.Table) -> pa.Table:
         """Return the rows of a silver table that a rebuild from `points` replaces."""
         if self.by_duckdb:
             return since_points(self.warehouse, table, points, after_base(table))
-        return replaced(self._read(table), table, self.spark.createDataFrame(points)).toArrow()
+        return replaced(self._read(table), table, self._frame(points)).toArrow()
 
     def _read(self, table: Table) -> DataFrame:
-        return read(self.spark, self.warehouse, table)
+        return read(required(self.spark), self.warehouse, table)
+
+    def _frame(self, rows: pa.Table) -> DataFrame:
+        return required(self.spark).createDataFrame(rows)

@@ -1,7 +1,8 @@
-"""Builds silver from rows of bronze in memory, and in local mode from many groups with Spark tasks.
+"""Builds silver from rows of bronze in memory, and in local mode from many groups in tasks.
 
 Each task reads the bronze files for some of the groups, and may write the tables' data files itself. The same rows take
-several times as long through Spark's sort, its cache and the JVM.
+several times as long through Spark's sort, its cache and the JVM. Spark runs the tasks on all cores; without a session,
+this process runs one after the other.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from jobs.tables.delta_io import table_path
 from jobs.tables.engine import connect, quoted, show
 from jobs.tables.memory import no_collection
 from jobs.tables.new_rows import NewRows, collected
-from jobs.tables.output import Output, ddl
+from jobs.tables.output import Output, ddl, schema
 from jobs.tables.since_points import since_points
 from pipelines.limits import NAME_BYTES
 from pipelines.silver.client_hosts import ClientHosts
@@ -76,7 +77,7 @@ class Making:
 
 
 def silver_by_tasks(
-    spark: SparkSession,
+    spark: SparkSession | None,
     warehouse: Path,
     points: pa.Table,
     making: Making,
@@ -89,11 +90,15 @@ def silver_by_tasks(
     With `in_files`, tasks with more than `few_bytes` of rows write data files that no commit refers to yet.
     """
     found: dict[Table, NewRows] = {}
-    if shares := _shares(warehouse, points, spark.sparkContext.defaultParallelism * TASKS_PER_CORE):
+    tasks = spark.sparkContext.defaultParallelism * TASKS_PER_CORE if spark else 1
+    if shares := _shares(warehouse, points, tasks):
         folders = {table.name: str(Path(table_path(warehouse, table)).absolute()) for table in SILVER if in_files}
         output = Output(tables=SILVER, folders=folders, few_bytes=few_bytes)
-        task = partial(_rows, warehouse.absolute(), shares, making, output)
-        made = spark.range(0, len(shares), 1, len(shares)).mapInArrow(task, ddl(SILVER))
+        if spark:
+            task = partial(_of_task, warehouse.absolute(), shares, making, output)
+            made = spark.range(0, len(shares), 1, len(shares)).mapInArrow(task, ddl(SILVER)).toArrow()
+        else:
+            made = pa.Table.from_batches(_rows(warehouse, shares, making, output), schema(SILVER))
         found = collected(made, SILVER, warehouse)
     return {table: found.get(table, NewRows.of(table, ())) for table in SILVER}
 
@@ -123,7 +128,7 @@ def _shares(warehouse: Path, points: pa.Table, tasks: int) -> list[pa.Table]:
     return [kept.filter(pc.equal(parts, part)) for part in pc.unique(parts).to_pylist()]
 
 
-def _rows(
+def _of_task(
     warehouse: Path,
     shares: Sequence[pa.Table],
     making: Making,
@@ -133,8 +138,12 @@ def _rows(
     with connect() as engine:
         # Each core already runs a task.
         engine.execute("SET GLOBAL threads = 1")
-    for number in (number for batch in numbers for number in batch.column(0).to_pylist()):
-        points = shares[number]
+    mine = (shares[number] for batch in numbers for number in batch.column(0).to_pylist())
+    return _rows(warehouse, mine, making, output)
+
+
+def _rows(warehouse: Path, shares: Iterable[pa.Table], making: Making, output: Output) -> Iterator[pa.RecordBatch]:
+    for points in shares:
         history = {name: since_points(warehouse, table, points, from_base(table)) for name, table in INPUTS.items()}
         with no_collection():
             found = making.rows(history, points)

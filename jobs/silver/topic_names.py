@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any
 import deltalake
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
 
-from jobs.tables.delta_io import read, table_path
+from jobs.tables.delta_io import table_path
 from jobs.tables.engine import connect, show
 from pipelines.silver.affected_groups import TOPIC_KIND
 from pipelines.silver.frame import PartitionCounts, PolledTopics
@@ -24,13 +23,26 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection
     from pathlib import Path
 
-    from pyspark.sql import DataFrame, SparkSession
+    from schemas.tables import Table
+
+Group = tuple[str, str]
 
 POLLED = """
 SELECT cluster, json_extract_string(body, '$.topic') AS topic, json_extract_string(body, '$.topic_id') AS topic_id,
        max(json_array_length(body, '$.partitions')) AS partitions
 FROM seen WHERE kind = $kind GROUP BY ALL HAVING topic IS NOT NULL
 """
+WITH_IDS = """
+SELECT DISTINCT cluster, group_id FROM (SELECT cluster, group_id, unnest(assigned) AS resource FROM stored)
+WHERE resource.name IN (SELECT unnest($ids))
+"""
+WITH_SEEN = """
+SELECT DISTINCT missing.cluster, group_id
+FROM (SELECT cluster, group_id, unnest(missing_partitions) AS resource FROM stored) missing
+JOIN seen ON missing.cluster = seen.cluster AND resource.name = seen.name
+WHERE resource.index < seen.partitions
+"""
+SEEN = pa.schema([("cluster", pa.string()), ("name", pa.string()), ("partitions", pa.int32())])
 
 
 def polled_topics(warehouse: Path) -> PolledTopics:
@@ -52,9 +64,7 @@ def polled_topics(warehouse: Path) -> PolledTopics:
     return PolledTopics(dict(names), dict(counts))
 
 
-def with_named(
-    spark: SparkSession, warehouse: Path, affected: pa.Table, polled: Callable[[], PolledTopics]
-) -> pa.Table:
+def with_named(warehouse: Path, affected: pa.Table, polled: Callable[[], PolledTopics]) -> pa.Table:
     """Return `affected` with the groups whose rows a poll of a topic changes, each from its start.
 
     These groups know a topic only by its id, or own partitions that no poll had seen before. Rows without a group,
@@ -64,8 +74,8 @@ def with_named(
     named = affected.filter(pc.is_null(affected["group_id"])).to_pylist()
     ids = sorted({topic_id for row in named for topic_id in row["topic_ids"] or ()})
     topics = {(row["cluster"], topic) for row in named for topic in row["topics"] or ()}
-    found = _with_ids(spark, warehouse, ids) if ids else set()
-    found |= _with_seen(spark, warehouse, topics, polled().partition_counts) if topics else set()
+    found = _with_ids(warehouse, ids) if ids else set()
+    found |= _with_seen(warehouse, topics, polled().partition_counts) if topics else set()
     if not found:
         return groups
     # From the start, even if the group also has newer rows.
@@ -78,24 +88,21 @@ def with_named(
     return pa.Table.from_pylist(rows, schema=groups.schema)
 
 
-def _with_ids(spark: SparkSession, warehouse: Path, ids: Collection[str]) -> set[tuple[str, str]]:
+def _with_ids(warehouse: Path, ids: Collection[str]) -> set[Group]:
     """Return the groups with an assigned topic that is stored under one of these ids."""
-    owned = read(spark, warehouse, GENERATION_MEMBERS).select(
-        "cluster", "group_id", F.explode("assigned").alias("resource")
-    )
-    return _groups(owned.where(F.col("resource.name").isin(list(ids))))
+    return _groups(warehouse, GENERATION_MEMBERS, WITH_IDS, ids=list(ids))
 
 
-def _with_seen(
-    spark: SparkSession, warehouse: Path, topics: Collection[tuple[str, str]], counts: PartitionCounts
-) -> set[tuple[str, str]]:
+def _with_seen(warehouse: Path, topics: Collection[tuple[str, str]], counts: PartitionCounts) -> set[Group]:
     """Return the groups with an assigned partition that no poll had seen before, and that is known now."""
     rows = [(cluster, topic, counts.get(cluster, {}).get(topic, 0)) for cluster, topic in sorted(topics)]
-    known = spark.createDataFrame(rows, "cluster STRING, name STRING, partitions INT")
-    missing = read(spark, warehouse, GENERATIONS).where(F.col("missing_partitions").isNotNull())
-    given = missing.select("cluster", "group_id", F.inline("missing_partitions"))
-    return _groups(given.join(F.broadcast(known), ["cluster", "name"]).where(F.col("index") < F.col("partitions")))
+    known = [dict(zip(SEEN.names, row, strict=True)) for row in rows]
+    return _groups(warehouse, GENERATIONS, WITH_SEEN, pa.Table.from_pylist(known, SEEN))
 
 
-def _groups(found: DataFrame) -> set[tuple[str, str]]:
-    return {(row["cluster"], row["group_id"]) for row in found.select("cluster", "group_id").distinct().collect()}
+def _groups(warehouse: Path, table: Table, query: str, seen: pa.Table | None = None, **values: object) -> set[Group]:
+    with connect() as engine:
+        show(engine, "stored", warehouse, table)
+        if seen is not None:
+            engine.register("seen", seen)
+        return set(engine.execute(query, values or None).fetchall())

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from deltalake import DeltaTable, Transaction
 
-from jobs.tables.delta_io import table_path
+from jobs.tables.delta_io import required, table_path
 from jobs.tables.local_rewrite import commit
 from jobs.tables.transactions import is_local, retry_commit, table_lock
 
@@ -24,13 +24,13 @@ class Once(NamedTuple):
     version: int
 
 
-def append(spark: SparkSession, warehouse: Path, new: NewRows, once: Once | None = None) -> None:
-    """Append the rows to their table, unless `once` was already written."""
+def append(spark: SparkSession | None, warehouse: Path, new: NewRows, once: Once | None = None) -> None:
+    """Append the rows to their table, unless `once` was already written. In local mode no session is needed."""
     path = table_path(warehouse, new.table)
     if is_local(path):
         retry_commit(path, lambda: _append(new, path, once))
     else:
-        append_frame(spark.createDataFrame(new.few).coalesce(1), path, once)
+        append_frame(required(spark).createDataFrame(new.few).coalesce(1), path, once)
 
 
 def append_frame(frame: DataFrame, path: str, once: Once | None = None) -> None:

@@ -21,7 +21,7 @@ from deltalake.exceptions import DeltaError
 
 from jobs.config.errors import UserError
 from jobs.config.terminal import say
-from jobs.tables.delta_io import WRITERS, table_path
+from jobs.tables.delta_io import WRITERS, required, table_path
 from jobs.tables.transactions import is_local, table_lock
 from pipelines.arrow_types import schema_of
 from schemas.tables import SCHEMA_VERSION, VERSION_PROPERTY, Column, Table, schema_version
@@ -54,10 +54,11 @@ LOCAL_PROPERTIES = {
 """Properties of tables that deltalake writes (`transactions.is_local`)."""
 
 
-def create_tables(spark: SparkSession, warehouse: str | Path, tables: Collection[Table]) -> None:
+def create_tables(spark: SparkSession | None, warehouse: str | Path, tables: Collection[Table]) -> None:
     """Create the missing tables; on Databricks, cluster them as their definitions say.
 
-    A table of an earlier version of Regroup gets the missing columns, with NULL in its existing rows.
+    A table of an earlier version of Regroup gets the missing columns, with NULL in its existing rows. The session may
+    be None unless `needs_spark`.
 
     Raises:
         UserError: a newer version of Regroup wrote a table.
@@ -66,8 +67,15 @@ def create_tables(spark: SparkSession, warehouse: str | Path, tables: Collection
     for table in tables:
         if table not in clustered:
             create(warehouse, table)
+    if not clustered:
+        return
     with ThreadPoolExecutor(WRITERS) as pool:
-        list(pool.map(lambda table: _create_by_spark(spark, table_path(warehouse, table), table), clustered))
+        list(pool.map(lambda table: _create_by_spark(required(spark), table_path(warehouse, table), table), clustered))
+
+
+def needs_spark(warehouse: str | Path, tables: Collection[Table]) -> bool:
+    """Return whether one of the tables is clustered, or will be if it is missing."""
+    return any(_is_clustered(table_path(warehouse, table), table) for table in tables)
 
 
 def _is_clustered(path: str, table: Table) -> bool:

@@ -60,6 +60,17 @@ def claim(warehouse: str | Path, cluster: str, cluster_id: str) -> None:
         )
 
 
+def required(spark: SparkSession | None) -> SparkSession:
+    """Return the session, for a table that only Spark can write.
+
+    Raises:
+        RuntimeError: there is none, although `create_tables.needs_spark` says that it is needed.
+    """
+    if spark is None:
+        raise RuntimeError("A clustered table needs a Spark session.")
+    return spark
+
+
 def read(spark: SparkSession, warehouse: str | Path, table: Table, version: int | None = None) -> DataFrame:
     """Return the table in its newest version when rows are read, or in the given version."""
     reader = spark.read.format("delta")

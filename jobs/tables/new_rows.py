@@ -56,9 +56,8 @@ class NewRows:
         connection.register(name, connection.sql(f'FROM "{name} few" UNION ALL BY NAME FROM "{name} many"'))
 
 
-def collected(batch: DataFrame, tables: Collection[Table], warehouse: str | Path) -> dict[Table, NewRows]:
+def collected(found: pa.Table, tables: Collection[Table], warehouse: str | Path) -> dict[Table, NewRows]:
     """Return the output of tasks (`jobs.tables.output`) by table, without tables that have no new rows."""
-    found = batch.toArrow()
     files = defaultdict(list)
     for entry in found.column(WRITTEN).drop_null().to_pylist():
         files[entry.pop("table")].append(DataFile(**entry))

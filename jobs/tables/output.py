@@ -42,6 +42,11 @@ def ddl(tables: Sequence[Table]) -> str:
     return f"{rows_of_tables.ddl(tables)}, {WRITTEN} STRUCT<{written}>"
 
 
+def schema(tables: Sequence[Table]) -> pa.Schema:
+    """Return the columns of the tasks' output as an Arrow schema."""
+    return pa.schema([*rows_of_tables.types(tables).items(), (WRITTEN, WRITTEN_TYPE)])
+
+
 def union(rows: Mapping[str, pa.Array], tables: Sequence[Table]) -> Iterator[pa.RecordBatch]:
     """Yield rows by table name, or descriptions of written files, as batches with all columns."""
     return rows_of_tables.batches(rows, rows_of_tables.types(tables) | {WRITTEN: WRITTEN_TYPE})

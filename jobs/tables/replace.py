@@ -14,6 +14,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark re
 
 from jobs.tables.append import overwrite_frame
 from jobs.tables.data_file import DataFile
+from jobs.tables.delta_io import required
 from jobs.tables.engine import connect, quoted
 from jobs.tables.local_rewrite import rewrite
 from jobs.tables.stored import stored
@@ -26,12 +27,12 @@ PRUNED_GROUPS = 500
 """Highest number of groups, or topics, to name in a condition. It lets Delta skip files of other groups."""
 
 
-def replace_rows(spark: SparkSession, old: pa.Table, new: pa.Table, path: str, table: Table) -> int:
+def replace_rows(spark: SparkSession | None, old: pa.Table, new: pa.Table, path: str, table: Table) -> int:
     """Replace `old`, which are rows of the table at `path`, by `new`; return the number of changed rows.
 
     Both have the table's columns. `old` contains every row with a key of `new`, and keys are unique in `new`. If
-    nothing differs, nothing is written. Spark commits new rows before changed rows; a process that is killed in between
-    repeats the work.
+    nothing differs, nothing is written. In local mode no session is needed. Spark commits new rows before changed rows;
+    a process that is killed in between repeats the work.
     """
     changes = differences(old, new, table)
     if not changes.num_rows:
@@ -44,6 +45,7 @@ def replace_rows(spark: SparkSession, old: pa.Table, new: pa.Table, path: str, t
         # Retries are safe: files that `maintain` compacts meanwhile contain the same rows.
         retry_commit(path, lambda: rewrite(path, table, new=added, changed=changed, gone=gone, since=since))
         return int(changes.num_rows)
+    spark = required(spark)
     is_new = pc.equal(changes.column(CHANGE), INSERT)
     if table.time is None and not pc.all(is_new).as_py():
         retry_commit(path, lambda: _write_whole(spark, changes, path, table), alone=True)

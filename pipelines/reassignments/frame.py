@@ -1,19 +1,19 @@
-"""The Spark function around `rows.reassignment_rows`: bronze in, one column of rows per table out."""
+"""The functions that apply `rows.reassignment_rows` to bronze: one for Spark frames and one for rows in memory."""
 
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
-from functools import reduce
 from itertools import groupby
-from operator import or_
+from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
 
-from pipelines.arrow_types import instants
+from pipelines.arrow_types import instants, stored
 from pipelines.reassignments.rows import KINDS, reassignment_rows
 from pipelines.reassignments.statements import RULES_MS
 from pipelines.rows_of_tables import by_table, ddl, stored_batches
@@ -21,7 +21,7 @@ from schemas.bronze import ADMIN_OBSERVATIONS, COORDINATOR_EVENTS
 from schemas.silver import REASSIGNMENT_TABLES
 from schemas.tables import Table
 
-Since = Mapping[str, datetime]
+Row = dict[str, Any]
 MARGIN = timedelta(milliseconds=2 * RULES_MS)
 """Time between the rows that are rebuilt and the rows that stay unchanged. It is long enough that a statement on one
 side does not affect the other side.
@@ -35,7 +35,7 @@ OF_INTEREST = {
 """SQL conditions for the rows that affect a reassignment. Both Spark and DuckDB can run them."""
 
 OBSERVED = ("observed_at", "kind", "body")
-LOGGED = [
+LOGGED = (
     "event_at",
     "source_id",
     "line_no",
@@ -51,13 +51,18 @@ LOGGED = [
     "removing",
     "isr",
     "leader",
-]
+)
+COLUMNS = {ADMIN_OBSERVATIONS: OBSERVED, COORDINATOR_EVENTS: LOGGED}
+SUBJECTS = {
+    ADMIN_OBSERVATIONS: "kind, json_extract_string(body, '$.topic')",
+    # A leader's line does not name the replicas, so the last line that names them is kept as well.
+    COORDINATOR_EVENTS: "topic, partition, replicas IS NOT NULL",
+}
+"""SQL of DuckDB for the columns that identify what a row is about."""
 
 
 def reassignments(observations: DataFrame, events: DataFrame) -> DataFrame:
     """Rebuild the reassignments of the clusters in `admin_observations` and `coordinator_events`.
-
-    The rows of a cluster are all of its rows, or those that `since_cut` returns.
 
     Returns:
         One struct column per table, with that table's columns. Each row fills one of them; the others are NULL.
@@ -68,6 +73,26 @@ def reassignments(observations: DataFrame, events: DataFrame) -> DataFrame:
     both = polled.unionByName(logged, allowMissingColumns=True)
     ordered = both.repartition("cluster").sortWithinPartitions("cluster")
     return ordered.mapInArrow(_rebuild, ddl(REASSIGNMENT_TABLES))
+
+
+def reassignments_of_few(observations: Iterable[Row], lines: Iterable[Row]) -> dict[Table, pa.Table]:
+    """Return the rows that `reassignments` returns, as one Arrow table per table.
+
+    Args:
+        observations: rows of `admin_observations` with the columns `OBSERVED` and timestamps in ms, either all rows of
+            a cluster or those that `since_cut` selects.
+        lines: the same of `coordinator_events`, with the columns `LOGGED`.
+    """
+    clusters: dict[str, tuple[list[Row], list[Row]]] = defaultdict(lambda: ([], []))
+    for row in observations:
+        clusters[row["cluster"]][0].append(row | {"body": json.loads(row["body"])})
+    for row in lines:
+        clusters[row["cluster"]][1].append(row)
+    out: dict[str, list[Mapping[str, Any]]] = {table.name: [] for table in REASSIGNMENT_TABLES}
+    for cluster, sides in clusters.items():
+        for name, found in by_table(reassignment_rows(cluster, *sides)).items():
+            out[name] += found
+    return {table: stored(out[table.name], table) for table in REASSIGNMENT_TABLES}
 
 
 def affected_rows(table: Table, rows: str) -> str:
@@ -93,28 +118,21 @@ def cut(since: datetime, spans: Iterable[tuple[datetime, datetime | None]]) -> d
     return at
 
 
-def since_cut(rows: DataFrame, table: Table, cuts: Since) -> DataFrame:
-    """Return the rows of a bronze table from each cluster's cut on, and the last row of every partition before it."""
-    time, subject = TIMES[table], _topic() if table is ADMIN_OBSERVATIONS else _subject()
-    after = reduce(or_, [(F.col("cluster") == name) & (F.col(time) >= at) for name, at in cuts.items()])
-    before = rows.where(F.col("cluster").isin(*cuts) & ~after)
-    newest = Window.partitionBy("cluster", *subject).orderBy(F.col(time).desc())
-    last = (
-        before.where(OF_INTEREST[table]).withColumn("_nth", F.row_number().over(newest)).where("_nth = 1").drop("_nth")
-    )
-    return rows.where(after).unionByName(last)
+def since_cut(table: Table) -> str:
+    """Return DuckDB's SQL for the rows of a bronze table from each cluster's cut on, and the last row of every
+    partition before it.
 
-
-def _topic() -> list[Column]:
-    return [F.col("kind"), F.get_json_object("body", "$.topic")]
-
-
-def _subject() -> list[Column]:
-    """Return the columns that identify a partition.
-
-    A leader's line does not name the replicas, so the last line that names them is kept as well.
+    The view `cuts` has cluster and `cut_at`. Of the table, the columns that `reassignments_of_few` reads are returned.
     """
-    return [F.col("topic"), F.col("partition"), F.col("replicas").isNotNull()]
+    time, columns = TIMES[table], ", ".join(("cluster", *COLUMNS[table]))
+    chosen = f"FROM {table.name} JOIN cuts USING (cluster) WHERE {OF_INTEREST[table]}"
+    return f"""
+    SELECT {columns} {chosen} AND {time} >= cut_at UNION ALL BY NAME
+    SELECT unnest(newest) FROM (
+        SELECT arg_max({{{", ".join(f"'{name}': {name}" for name in ("cluster", *COLUMNS[table]))}}}, {time}) AS newest
+        {chosen} AND {time} < cut_at GROUP BY cluster, {SUBJECTS[table]}
+    )
+    """  # noqa: S608 - our own names
 
 
 def _struct(name: str, fields: Iterable[str], table: Table) -> Column:
