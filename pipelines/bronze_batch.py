@@ -134,7 +134,7 @@ def bronze(records: Records, *, cluster: str, limits: Limits = DEFAULT_LIMITS) -
     quarantined = [_quarantine(records, at, cluster, why) for at, why in refused]
     return {
         COORDINATOR_RECORDS.name: pa.array(group_rows, row_type(COORDINATOR_RECORDS)),
-        OFFSET_COMMITS.name: runs(commits, commit_keys, cuts, breaks, cluster),
+        OFFSET_COMMITS.name: runs(commits, commit_keys, cuts, breaks, records.value, cluster),
         QUARANTINE.name: pa.array(quarantined, row_type(QUARANTINE)),
     }
 
@@ -211,6 +211,8 @@ def _commits(
         committed_offset=decoded.committed_offset[good],
         leader_epoch=decoded.leader_epoch[good],
         topic_id=decoded.topic_id[good],
+        metadata_at=decoded.metadata_at[good],
+        metadata_size=decoded.metadata_size[good],
     )
     return commits, refused
 

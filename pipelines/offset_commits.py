@@ -16,12 +16,15 @@ So the last two commits before any group record and the first one after it are e
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
 from pipelines.arrow_types import row_type
+from pipelines.decoding.commit_decoding import commit_metadata_of
+from pipelines.decoding.commit_metadata import LONGEST, CommitMark, commit_mark
 from pipelines.decoding.record_times import record_times
 from pipelines.decoding.wire import uuid_text
 from schemas.bronze import OFFSET_COMMITS
@@ -32,6 +35,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 BUCKET_MS = 600_000
+KEPT_MARKS = 10_000
+"""Metadata whose mark a process remembers, of at most 4 KB each; members repeat theirs in every commit."""
 CommitKey = tuple[str, str, int]
 KEY = pa.struct([("group_id", pa.string()), ("topic", pa.string()), ("partition", pa.int32())])
 
@@ -42,7 +47,7 @@ class Commits:
 
     `position` is the index of the record in the batch. `key` is an index into the distinct (group, topic, partition).
     For a tombstone, `committed_offset`, `leader_epoch` and `topic_id` are ignored. `topic_id` has 16 bytes; zero means
-    no id.
+    no id. `metadata_at` and `metadata_size` are as in `CommitValues`.
     """
 
     position: NDArray[np.int64]
@@ -55,6 +60,8 @@ class Commits:
     committed_offset: NDArray[np.int64]
     leader_epoch: NDArray[np.int32]
     topic_id: NDArray[np.void]
+    metadata_at: NDArray[np.int32]
+    metadata_size: NDArray[np.int32]
 
     def take(self, order: NDArray[np.int64]) -> Commits:
         return Commits(**{name: getattr(self, name)[order] for name in self.__slots__})
@@ -65,6 +72,7 @@ def runs(
     keys: Sequence[CommitKey],
     group_records: Sequence[tuple[str, int]],
     unreadable: Sequence[tuple[int, int]],
+    values: Sequence[bytes | None],
     cluster: str,
 ) -> pa.StructArray:
     """Return the rows of `offset_commits`.
@@ -74,6 +82,7 @@ def runs(
         keys: the distinct (group, topic, partition) that `commits.key` refers to.
         group_records: (group, position) of every record that ends the runs of its group.
         unreadable: (partition of the offsets topic, position) of every record that ends all runs of its partition.
+        values: the values of all records of the batch; `commits.position` refers to them.
         cluster: name of the cluster.
     """
     commits = commits.take(_stable_order(commits.key, len(keys)))
@@ -84,6 +93,7 @@ def runs(
     is_repeated = (lasts - starts > 1) & (commits.committed_offset[lasts] == commits.committed_offset[before])
     third, has_none = np.where(is_repeated, lasts - 2, lasts), ~is_repeated
     deleted = commits.is_tombstone[starts]
+    library, committer = _committers(commits, lasts, values)
     named = pa.array(keys, KEY).take(pa.array(commits.key[starts]))
     columns = {
         "cluster": pa.repeat(pa.scalar(cluster, pa.string()), len(starts)),
@@ -106,12 +116,39 @@ def runs(
         "before_last_committed_offset": pa.array(commits.committed_offset[before], mask=single),
         "last_committed_offset": pa.array(commits.committed_offset[lasts], mask=deleted),
         "leader_epoch": pa.array(commits.leader_epoch[lasts], mask=deleted),
+        "committer_library": library,
+        "committer_id": committer,
         "topic_id": _uuids(commits.topic_id[starts]),
         "commits": lasts - starts + 1,
     }
     kind = row_type(OFFSET_COMMITS)
     arrays = [pa.array(columns[field.name], field.type) for field in kind]
     return pa.StructArray.from_arrays(arrays, fields=list(kind))
+
+
+def _committers(
+    commits: Commits, lasts: NDArray[np.int64], values: Sequence[bytes | None]
+) -> tuple[list[str | None], list[str | None]]:
+    """Return the library and the id that the metadata of the last record of each run names.
+
+    Most commits have no metadata, and only the last of a run is read, so this costs little.
+    """
+    libraries: list[str | None] = [None] * len(lasts)
+    ids: list[str | None] = [None] * len(lasts)
+    for run in np.flatnonzero((commits.metadata_size[lasts] != 0) & ~commits.is_tombstone[lasts]).tolist():
+        at = lasts[run]
+        value = values[commits.position[at]]
+        assert value is not None
+        text = commit_metadata_of(value, int(commits.metadata_at[at]), int(commits.metadata_size[at]))
+        mark = _mark(text) if len(text) <= LONGEST else CommitMark()
+        libraries[run], ids[run] = next(iter(mark.libraries), None), mark.member_id or mark.process
+    return libraries, ids
+
+
+@lru_cache(KEPT_MARKS)
+def _mark(metadata: str) -> CommitMark:
+    """Return the mark of a text that is not empty; it names one library or none."""
+    return commit_mark(metadata, None)
 
 
 def _uuids(topic_id: NDArray[np.void]) -> pa.Array:

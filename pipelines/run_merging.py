@@ -54,8 +54,8 @@ WITH placed AS (
            arg_min({{t: first_commit_at, c: first_committed_offset}}, first_offset) AS head,
            list_reverse_sort(list_distinct(list_filter(flatten(list([{_points("")}]) FILTER (from_end <= 3)),
                                                        lambda point: point.o IS NOT NULL))) AS points,
-           arg_max({{e: leader_epoch}}, last_offset).e AS leader_epoch, any_value(topic_id) AS topic_id,
-           sum(commits)::BIGINT AS commits
+           arg_max({{e: leader_epoch, l: committer_library, i: committer_id}}, last_offset) AS tail,
+           any_value(topic_id) AS topic_id, sum(commits)::BIGINT AS commits
     FROM ranked GROUP BY {KEY}, run
 ), ended AS (
     SELECT *, points[1] AS last, points[2] AS before_last,
@@ -66,7 +66,8 @@ SELECT {KEY}, first_offset, is_tombstone, head.t AS first_commit_at, head.c AS f
        third_last.c AS third_last_committed_offset,
        before_last.o AS before_last_offset, before_last.t AS before_last_commit_at,
        before_last.c AS before_last_committed_offset,
-       last.o AS last_offset, last.t AS last_commit_at, last.c AS last_committed_offset, leader_epoch, topic_id, commits
+       last.o AS last_offset, last.t AS last_commit_at, last.c AS last_committed_offset, tail.e AS leader_epoch,
+       tail.l AS committer_library, tail.i AS committer_id, topic_id, commits
 FROM ended ORDER BY cluster, group_id, topic, "partition", first_offset
 """  # noqa: S608 - the names are constants
 

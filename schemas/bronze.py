@@ -55,6 +55,8 @@ OFFSET_COMMITS = Table(
         before_last_committed_offset | BIGINT    | Offset committed by the second-last record; NULL for a run of one record
         last_committed_offset        | BIGINT    | Offset committed by the last record
         leader_epoch                 | INT       | Leader epoch in the last record; -1 if the record has none
+        committer_library            | STRING    | Client library that the metadata of the last record shows (inferred); NULL if it shows none
+        committer_id                 | STRING    | Member id (franz-go) or node and process (brod) in that metadata; NULL if it names none
         topic_id                     | STRING    | Topic id, the same in all records of the run; NULL if the records have none (value versions up to 3)
         commits                      | BIGINT    | Number of records in the run
     """),

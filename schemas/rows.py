@@ -95,6 +95,8 @@ class OffsetCommitRow(TypedDict):
     before_last_committed_offset: int | None
     last_committed_offset: int | None
     leader_epoch: int | None
+    committer_library: str | None
+    committer_id: str | None
     topic_id: str | None
     commits: int | None
 

@@ -102,6 +102,7 @@ class LibrarySign(Vocabulary):
     CLIENT_ID = "client_id", "the library's default client.id; an application may choose any"
     SUBSCRIPTION = "subscription", "version, fields and user data of the subscription, and the timeouts"
     MEMBER_ID = "member_id", "the form of a member id that the client made (KIP-848)"
+    COMMIT = "commit", "the metadata of its offset commits, which names the member itself (franz-go, brod)"
     GROUP = "group", "the other members of the generation, which all show this library"
 
 

@@ -28,6 +28,12 @@ settings. If nothing shows the library, it is `unknown`, and no conclusion is dr
 
 A client id counts only if the member's subscription does not contradict it. A member without a sign is taken for what
 all other members of its generation show.
+
+Some libraries write into the metadata of a commit who made it: franz-go the member id, brod its node and process
+(`offset_commits.committer_id`). This counts only if it names the member that owned the partition when the commit came,
+and only for the classic protocol; a member id of the consumer protocol shows franz-go by itself. The commits of a
+generation count when the next one has begun. The metadata of Kafka Streams names no member; it is only in the column
+`committer_library`.
 """
 FACTS_TEXT = """\
 ## What members do

@@ -36,8 +36,10 @@ class CommitValues:
     """Columns with one entry per value. For a tombstone or an unreadable value only `is_tombstone` and `error` are
     valid.
 
-    `leader_epoch` is -1 if the value has none. `commit_timestamp` is in milliseconds. `topic_id` has 16 bytes; zero
-    means no id. `error` is 0 for a readable value, otherwise 1 + the index of the reason in `QuarantineReason`.
+    `leader_epoch` is -1 if the value has none. `metadata_at` and `metadata_size` are the position and the size of the
+    metadata in bytes; the size is -1 if only the record decoder can read it (`commit_metadata_of`). `commit_timestamp`
+    is in milliseconds. `topic_id` has 16 bytes; zero means no id. `error` is 0 for a readable value, otherwise 1 + the
+    index of the reason in `QuarantineReason`.
     """
 
     is_tombstone: NDArray[np.bool_]
@@ -45,6 +47,8 @@ class CommitValues:
     leader_epoch: NDArray[np.int32]
     commit_timestamp: NDArray[np.int64]
     topic_id: NDArray[np.void]
+    metadata_at: NDArray[np.int32]
+    metadata_size: NDArray[np.int32]
     error: NDArray[np.int8]
     why: dict[int, Quarantined] = field(default_factory=dict)
 
@@ -65,6 +69,15 @@ def decode_commit_values(values: Sequence[bytes | None]) -> CommitValues:
     for at in np.flatnonzero(~is_read & ~out.is_tombstone).tolist():
         _one(values[at], at, out)
     return out
+
+
+def commit_metadata_of(value: bytes, at: int, size: int) -> str:
+    """Return the metadata of a readable value, with its position and size as in `CommitValues`."""
+    if size >= 0:
+        return value[at : at + size].decode()
+    decoded = decode_record(_KEY, value)
+    assert not isinstance(decoded, Quarantined)
+    return decoded.body["value"]["metadata"] or ""
 
 
 def _columns(values: Sequence[bytes | None], sizes: NDArray[np.int64]) -> tuple[CommitValues, NDArray[np.bool_]]:
@@ -101,6 +114,8 @@ def _columns(values: Sequence[bytes | None], sizes: NDArray[np.int64]) -> tuple[
         leader_epoch=np.where(version >= 3, int32[starts + _EPOCH_AT], -1).astype(np.int32),
         commit_timestamp=int64[tail_at].astype(np.int64),
         topic_id=topic_id,
+        metadata_at=(text_at - starts).astype(np.int32),
+        metadata_size=np.where(is_read, length, 0).astype(np.int32),
         error=np.zeros(len(sizes), np.int8),
     )
     return columns, is_read
@@ -133,5 +148,6 @@ def _one(value: bytes | None, at: int, out: CommitValues) -> None:
     out.committed_offset[at] = declared["offset"]
     out.leader_epoch[at] = declared.get("leaderEpoch", -1)
     out.commit_timestamp[at] = declared["commitTimestamp"]
+    out.metadata_size[at] = -1 if declared["metadata"] else 0
     if "topicId" in declared:
         out.topic_id[at] = np.void(uuid_bytes(declared["topicId"]))

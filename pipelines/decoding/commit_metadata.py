@@ -32,7 +32,7 @@ _BROD = re.compile(r"(?:\+1/)?(?P<process>'?[^/\s']+@[^/\s']+'?/<\d{1,10}\.\d{1,
 _STREAMS_VERSIONS = (1, 2)
 _STREAMS_LEAST = 9
 """Size in bytes of the version and the partition time."""
-_LONGEST = 4096
+LONGEST = 4096
 """Longest metadata in characters that is examined; the default of the broker's `offset.metadata.max.bytes`."""
 
 
@@ -61,7 +61,7 @@ def commit_mark(metadata: str, leader_epoch: int | None, member_ids: Collection[
     """
     if not metadata:
         return CommitMark(libraries=_by_epoch(leader_epoch))
-    if len(metadata) > _LONGEST:
+    if len(metadata) > LONGEST:
         return CommitMark()
     if metadata in member_ids or _CLASSIC_ID.fullmatch(metadata) or _FRANZ_ID.fullmatch(metadata):
         return CommitMark(libraries=frozenset({Library.FRANZ_GO}), member_id=metadata)

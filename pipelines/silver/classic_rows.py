@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import zip_longest
 
+from pipelines.silver.committers import by_commits
 from pipelines.silver.episodes import resume_points
 from pipelines.silver.generation_log import LogIndex
 from pipelines.silver.generation_rows import generation_row, moved
@@ -88,7 +89,9 @@ def _of_generation(timeline: Timeline, phase: Phase, context: GenerationContext,
         until = phase.records[-1].at
     out = timeline.out
     out["generations"].append(generation_row(g, log, cause(g, log, done), done, moved(g, timeline.last_owner)))
-    out["generation_members"] += member_rows(g, log, done, until)
+    commits = timeline.history.commits
+    by_commit = by_commits(g, following, commits) if commits.committers else {}
+    out["generation_members"] += member_rows(g, log, done, until, by_commit)
     out["group_events"] += of_generation(g, log, done)
 
 

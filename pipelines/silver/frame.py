@@ -26,7 +26,7 @@ from schemas.states import RebalanceMode
 from schemas.tables import Table
 
 INPUTS = {"record": COORDINATOR_RECORDS, "run": OFFSET_COMMITS, "event": COORDINATOR_EVENTS}
-UNUSED = ("raw_key", "raw_value", "leader_epoch", "commits")
+UNUSED = ("raw_key", "raw_value", "leader_epoch", "committer_library", "commits")
 """Columns of bronze that silver does not use."""
 TopicNames = Mapping[str, Mapping[str, str]]
 PartitionCounts = Mapping[str, Mapping[str, int]]

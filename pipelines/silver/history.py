@@ -52,12 +52,14 @@ class CommitHistory:
 
     Each run of `offset_commits` has its first, last but one and last record. If the last two commit the same offset, it
     also has the record before them. A run never spans a group record. More commits in between may be known. They depend
-    on the division into runs, so the methods never return them.
+    on the division into runs, so the methods never return them. `committers` has the ids in the metadata of commits, by
+    position.
     """
 
     def __init__(self, runs: Iterable[Mapping[str, Any]]) -> None:
         points: dict[Resource, set[Point]] = defaultdict(set)
         self._topics: dict[str, tuple[Position, str]] = {}
+        self.committers: dict[Position, str] = {}
         for run in runs:
             if run["is_tombstone"]:
                 continue
@@ -65,6 +67,8 @@ class CommitHistory:
             if run["topic_id"] is not None:
                 named = ((log_epoch, run["first_offset"]), run["topic"])
                 self._topics[run["topic_id"]] = min(named, self._topics.get(run["topic_id"], named))
+            if run["committer_id"] is not None:
+                self.committers[log_epoch, run["last_offset"]] = run["committer_id"]
             # A run of one commit has one point. Short batches produce many such runs.
             for offset_name, at_name, committed in ENDS[:1] if run["last_offset"] == run["first_offset"] else ENDS:
                 offset, at = run[offset_name], run[at_name]
@@ -75,7 +79,7 @@ class CommitHistory:
     def with_points(self, points: Mapping[Resource, Iterable[Point]]) -> CommitHistory:
         """Return the history with additional commits from before its runs."""
         out = CommitHistory(())
-        out._topics = self._topics
+        out._topics, out.committers = self._topics, self.committers
         out._points = self._points | {
             resource: sorted({*self._points.get(resource, ()), *more}) for resource, more in points.items() if more
         }
@@ -87,6 +91,7 @@ class CommitHistory:
         A name's partition has the commits of the first of its `topics` that has commits for the partition.
         """
         out = CommitHistory(())
+        out.committers = self.committers
         partitions = {partition for _, partition in self._points}
         for name, candidates in topics.items():
             for partition in partitions:
@@ -119,6 +124,11 @@ class CommitHistory:
         is_repeated = before_last is not None and last.committed == before_last.committed
         third_last = points[high - 3] if is_repeated and high - low > 2 else None
         return CommitSegment(points[low], third_last, before_last, last)
+
+    def last_committer(self, resource: Resource, after: Position, before: Position) -> str | None:
+        """Return the id in the metadata of the last commit strictly between two positions, as `segment` returns it."""
+        found = self.segment(resource, after, before)
+        return None if found is None else self.committers.get(found.last.position)
 
     def first(self, resource: Resource, after: Position, before: Position) -> Point | None:
         """Return the first commit strictly between two positions."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from pipelines.silver.client_library import LIKE_JAVA, Recognized
+from pipelines.silver.committers import with_commits
 from pipelines.silver.generation_log import GenerationLog
 from pipelines.silver.generation_rows import prepared
 from pipelines.silver.generations import Generation, Member
@@ -16,9 +17,16 @@ from schemas.states import ClientLibrary, Evidence, LibrarySign
 
 
 def member_rows(
-    g: Generation, log: GenerationLog, done: dict[str, CommitActivity], until: int | None
+    g: Generation,
+    log: GenerationLog,
+    done: dict[str, CommitActivity],
+    until: int | None,
+    by_commit: Mapping[str, ClientLibrary],
 ) -> list[GenerationMemberOfGroup]:
-    """Return rows of `generation_members`. A static replacement ends one member id and begins another."""
+    """Return rows of `generation_members`. A static replacement ends one member id and begins another.
+
+    `by_commit` are the libraries that the members' commits show (`committers.by_commits`).
+    """
     starts = dict.fromkeys(g.members, g.synced_at)
     ends: dict[str, int | None] = dict.fromkeys(g.members, until)
     members: list[tuple[Member, frozenset[Resource]]] = [(m, m.assigned) for m in g.members.values()]
@@ -35,7 +43,9 @@ def member_rows(
     for member, given in members:
         in_join = member.member_id in g.members
         came = _rejoined(member.member_id, g, log, done, begun) if in_join else (None, None)
-        library = _with_reasons(member.library, reasons.get(member.member_id, ()))
+        named = by_commit.get(member.member_id)
+        shown = member.library if named is None else with_commits(member.library, named)
+        library = _with_reasons(shown, reasons.get(member.member_id, ()))
         rows.append(_member_row(g, member, given, (starts[member.member_id], ends[member.member_id]), came, library))
     return rows
 

@@ -131,6 +131,7 @@ class Script:
             self.runs.append(
                 {
                     "log_epoch": 0, "topic": topic, "partition": partition, "topic_id": topic_id, "is_tombstone": False,
+                    "committer_id": None,
                     "first_offset": self._next(), "first_commit_at": ms, "first_committed_offset": ms,
                     "third_last_offset": None, "third_last_commit_at": None, "third_last_committed_offset": None,
                     "before_last_offset": None, "before_last_commit_at": None, "before_last_committed_offset": None,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -125,7 +125,12 @@ SPACING = 1_000
 """Log offsets from one group record to the next."""
 
 
-def history(records: Sequence[Record], lines: Sequence[Line] = (), commits: Sequence[Commit] = ()) -> History:
+def history(
+    records: Sequence[Record],
+    lines: Sequence[Line] = (),
+    commits: Sequence[Commit] = (),
+    committers: Mapping[int, str] | None = None,
+) -> History:
     rows = [
         {
             "log_epoch": 0,
@@ -139,20 +144,25 @@ def history(records: Sequence[Record], lines: Sequence[Line] = (), commits: Sequ
         }
         for offset, record in enumerate(records)
     ]
-    return History.of("kafka", GROUP, rows, _runs(records, commits), lines)
+    return History.of("kafka", GROUP, rows, _runs(records, commits, committers or {}), lines)
 
 
-def _runs(records: Sequence[Record], commits: Sequence[Commit]) -> list[dict[str, Any]]:
-    """One run per commit, behind the last group record that is not newer than it."""
+def _runs(records: Sequence[Record], commits: Sequence[Commit], committers: Mapping[int, str]) -> list[dict[str, Any]]:
+    """One run per commit, behind the last group record that is not newer than it; `committers` by partition."""
     out = []
     for number, (at, partition, committed) in enumerate(commits, 1):
         before = max((n for n, record in enumerate(records) if record["at"] <= START + at), default=0)
         run = {"log_epoch": 0, "topic": "orders", "partition": partition, "is_tombstone": False, "topic_id": None}
         ends = {"offset": before * SPACING + number, "commit_at": START + at, "committed_offset": committed}
         named = {f"{end}_{name}": value for end in ("first", "last") for name, value in ends.items()}
-        out.append(run | named)
+        out.append(run | named | {"committer_id": committers.get(partition)})
     return out
 
 
-def rows(records: Sequence[Record], lines: Sequence[Line] = (), commits: Sequence[Commit] = ()) -> SilverRows:
-    return silver_rows(history(records, lines, commits), 10_000)
+def rows(
+    records: Sequence[Record],
+    lines: Sequence[Line] = (),
+    commits: Sequence[Commit] = (),
+    committers: Mapping[int, str] | None = None,
+) -> SilverRows:
+    return silver_rows(history(records, lines, commits, committers), 10_000)

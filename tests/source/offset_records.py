@@ -16,10 +16,15 @@ def commit_key(group: str, topic: str = "orders", partition: int = 0) -> bytes:
     return struct.pack(">h", 1) + text(group) + text(topic) + struct.pack(">i", partition)
 
 
-def commit_value(committed: int, at_ms: int = 0, topic_id: bytes | None = None) -> bytes:
-    """OffsetCommitValue v4, leader epoch 7, no metadata; the topic's id is tag 0."""
+def commit_value(committed: int, at_ms: int = 0, topic_id: bytes | None = None, metadata: str = "") -> bytes:
+    """OffsetCommitValue v4, leader epoch 7; the topic's id is tag 0."""
     tags = b"\x00" if topic_id is None else b"\x01\x00\x10" + topic_id
-    return struct.pack(">hqibq", 4, committed, 7, 1, at_ms) + tags
+    raw = metadata.encode()
+    return struct.pack(">hqi", 4, committed, 7) + _varint(len(raw) + 1) + raw + struct.pack(">q", at_ms) + tags
+
+
+def _varint(value: int) -> bytes:
+    return bytes([value]) if value < 0x80 else bytes([value & 0x7F | 0x80]) + _varint(value >> 7)
 
 
 def group_key(group: str) -> bytes:
@@ -33,12 +38,16 @@ def group_value(generation: int, at_ms: int = 0) -> bytes:
 
 def commit(
     offset: int, group: str = "g", *, partition: int = 0, at_ms: int = 0, committed: int | None = None,
-    topic_id: bytes | None = None,
+    topic_id: bytes | None = None, metadata: str = "",
 ):  # fmt: skip
     """`partition` is that of the committed topic; the record is in partition 0 of the offsets topic."""
     committed = offset * 10 if committed is None else committed
     return SourceRecord(
-        0, offset, at_ms, commit_key(group, partition=partition), commit_value(committed, at_ms, topic_id)
+        0,
+        offset,
+        at_ms,
+        commit_key(group, partition=partition),
+        commit_value(committed, at_ms, topic_id, metadata),
     )
 
 

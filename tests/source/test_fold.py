@@ -3,6 +3,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from itertools import accumulate, pairwise
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -33,12 +34,35 @@ def test_consecutive_commits_become_one_row_of_first_last_but_one_and_last():
     expected = {
         "cluster": "c", "log_epoch": 0, "source_partition": 0, "group_id": "g", "topic": "orders", "partition": 0,
         "is_tombstone": False, "commits": 4, "leader_epoch": 7, "topic_id": None,
+        "committer_library": None, "committer_id": None,
         "first_offset": 3, "before_last_offset": 9, "last_offset": 12,
         "first_commit_at": at[0], "before_last_commit_at": at[1], "last_commit_at": at[2],
         "third_last_offset": None, "third_last_commit_at": None, "third_last_committed_offset": None,
         "first_committed_offset": 30, "before_last_committed_offset": 90, "last_committed_offset": 120,
     }  # fmt: skip
     assert expected == run
+
+
+MEMBER = "kgo-0b0e1c0a-5d5b-4c0e-9c3f-0123456789ab"
+
+
+@pytest.mark.parametrize(
+    ("metadata", "library", "committer"),
+    [
+        (MEMBER, "franz-go", MEMBER),
+        (f"{'k' * 200}{MEMBER}", "franz-go", f"{'k' * 200}{MEMBER}"),
+        (f"é-{MEMBER}", "franz-go", f"é-{MEMBER}"),
+        ("+1/'a@host'/<0.45.0>", "brod", "'a@host'/<0.45.0>"),
+        ("AgAAAZ7x3sAA", "streams", None),
+        ("a note of the application", None, None),
+        (f"{'k' * 5_000}{MEMBER}", None, None),
+    ],
+)
+def test_the_metadata_of_the_last_record_names_who_committed(metadata, library, committer):
+    (run,) = runs([commit(3), commit(4, metadata="another note"), commit(9, metadata=metadata)])
+    assert (library, committer) == (run["committer_library"], run["committer_id"])
+    (run,) = runs([commit(3, metadata=metadata), commit(9)])
+    assert (None, None) == (run["committer_library"], run["committer_id"])
 
 
 def test_a_run_of_one_has_no_last_but_one():
