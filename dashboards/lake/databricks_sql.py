@@ -90,7 +90,7 @@ def _text(tree: exp.Expr) -> str:
 
 
 def _reworded(node: exp.Expr, lists: frozenset[str]) -> exp.Expr:
-    """Translate parameters, and the two functions that sqlglot translates incorrectly."""
+    """Translate parameters, and the functions that sqlglot translates incorrectly."""
     if isinstance(node, exp.Placeholder):
         parameter = exp.Placeholder(this=f"p_{node.name}")
         return (
@@ -98,6 +98,9 @@ def _reworded(node: exp.Expr, lists: frozenset[str]) -> exp.Expr:
         )
     if isinstance(node, exp.Anonymous) and node.name.lower() == "getvariable":
         return exp.Placeholder(this=f"p_{node.expressions[0].name}")
+    # Databricks' own hash has 32 bits.
+    if isinstance(node, exp.Anonymous) and node.name.lower() == "hash":
+        return exp.Anonymous(this="XXHASH64", expressions=node.expressions)
     if isinstance(node, exp.PercentileCont):
         return exp.Anonymous(this="PERCENTILE", expressions=[node.this, node.expression])
     # DuckDB's epoch_ms converts in both directions; the pages use it only from timestamps to numbers.

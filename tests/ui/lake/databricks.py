@@ -63,7 +63,7 @@ class SparkEngine:
 
 
 class DuckEngine:
-    """A folder as a schema of nobody's."""
+    """A folder as a schema without an owner."""
 
     def __init__(self, folder: Path, location: str = "main.regroup") -> None:
         self._folder, self.location = folder, location
@@ -95,6 +95,8 @@ class DuckEngine:
             return exp.to_table(f'"{node.name} {version}"')
         if isinstance(node, exp.FromJson):
             return exp.Anonymous(this="from_texts", expressions=[node.this])
+        if isinstance(node, exp.Anonymous) and node.name.lower() == "xxhash64":
+            return exp.Anonymous(this="hash", expressions=node.expressions)
         if isinstance(node, exp.Quantile):
             return exp.Anonymous(this="quantile_cont", expressions=[node.this, node.args["quantile"]])
         return node
