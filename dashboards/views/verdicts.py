@@ -97,13 +97,13 @@ def group_panel(rows: Sequence[Row], word: str) -> list[Component]:
         [
             blamed(row["verdict"]),
             sentences.cause(row["cause"]),
+            _lost(row),
             f"{row['rebalances']:,}",
             f"{row['observed']:,}",
-            _lost(row),
         ]
         for row in rows
     ]
-    head = ("Verdict", "Cause", "Rebalances", "Observed", f"Lost {word}-seconds")
+    head = ("Verdict", "Cause", f"Lost {word}-seconds", "Rebalances", "Observed")
     return [_sums("Broker or application?", rows, table(head, cells), word)]
 
 
@@ -118,14 +118,14 @@ def fleet_panel(rows: Sequence[Row]) -> list[Component]:
         [
             blamed(row["verdict"]),
             sentences.cause(row["cause"]),
+            _lost(row),
             f"{row['groups']:,}",
             f"{row['rebalances']:,}",
             f"{row['observed']:,}",
-            _lost(row),
         ]
         for row in rows
     ]
-    head = ("Verdict", "Cause", "Groups", "Rebalances", "Observed", "Lost resource-seconds")
+    head = ("Verdict", "Cause", "Lost resource-seconds", "Groups", "Rebalances", "Observed")
     return [_sums("Broker or application?", rows, table(head, cells), "resource")]
 
 

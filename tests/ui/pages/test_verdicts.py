@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import pairwise
 
 import pytest
@@ -43,14 +44,15 @@ def test_a_rebalance_without_a_verdict_shows_none(store, now) -> None:
 
 def test_a_group_has_sums_by_verdict_and_cause(store, now) -> None:
     text = words(group.render(store, parse("/group", f"?{OF}"), now))
-    for each in ("Broker or application?", "8 rebalances", "the broker | trouble at the coordinator | 1 | 1"):
+    for each in ("Broker or application?", "8 rebalances"):
         assert each in text, each
+    assert re.search(r"the broker \| trouble at the coordinator \| [^|]+ \| 1 \| 1", text)
     assert text.index("Broker or application?") < text.index("What happened")
 
 
 def test_the_fleet_has_sums_by_verdict_and_cause_in_any_range(store, now) -> None:
     text = words(fleet.render(store, parse("/", "?from=all"), now))
-    assert "the broker | trouble at the coordinator | 1 | 1 | 1" in text
+    assert re.search(r"the broker \| trouble at the coordinator \| [^|]+ \| 1 \| 1 \| 1", text)
     assert "of the loss: the broker" in text
     assert "the broker | trouble at the coordinator" in words(fleet.render(store, parse("/", "?from=now-7d"), now))
 
