@@ -15,7 +15,7 @@ from pipelines.silver.generations import Generation, Member, Replacement
 from pipelines.silver.history import ROUND_MS, CommitHistory, CommitSegment, Event, Position, Resource
 from pipelines.silver.stops.commit_activity import LATE_COMMIT_MS, CommitActivity, work_by_member
 from pipelines.silver.stops.stop import Stop
-from pipelines.silver.stops.unheard_clients import FENCED_MS, QUEUED_MS, STALL_MS, returned, returned_stop
+from pipelines.silver.stops.unanswered_clients import FENCED_MS, QUEUED_MS, STALL_MS, returned, returned_stop
 from pipelines.silver.workers import WorkerLog
 from schemas.client_libraries import FACTS
 from schemas.coordinator_log import EventKind
