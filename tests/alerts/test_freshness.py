@@ -53,7 +53,7 @@ def test_a_single_look_goes_by_the_time_of_the_newest_record():
     assert seen(read(still=None), None).is_fresh
 
 
-def test_brokers_that_do_not_answer_are_told_apart():
+def test_brokers_that_do_not_answer_are_kept_apart():
     silent = Asked(at_ms=NOW, ends=None, error="timed out", silent_since_ms=NOW - 2 * MINUTE)
     found = seen(read(newest=NOW - 2 * MINUTE), silent)
     assert (False, NOW - 2 * MINUTE) == (found.is_broker_there, found.blind_since_ms)

@@ -39,7 +39,7 @@ def test_what_goes_on_keeps_its_start_and_its_link():
     assert (NOW - MINUTE, NOW, ["am"], "worse") == (on["started_at"], on["raised_at"], on["sent_to"], on["summary"])
 
 
-def test_what_no_longer_holds_is_resolved_and_has_to_be_told():
+def test_what_no_longer_holds_is_resolved_and_has_to_be_sent():
     (row,) = after([], alert())
     (over,) = after([row | {"sent_to": ["am"]}], now=NOW + MINUTE)
     assert (NOW + MINUTE, []) == (over["resolved_at"], over["sent_to"])
@@ -61,7 +61,7 @@ def test_what_holds_again_since_the_same_instant_is_the_same_incident():
     assert 2 == len(after(after(rows, now=NOW + MINUTE), alert(started=NOW + MINUTE), now=NOW + HOUR)), "else another"
 
 
-def test_a_ticket_that_becomes_a_page_is_told_and_a_page_stays_one():
+def test_a_ticket_that_becomes_a_page_is_reported_and_a_page_stays_one():
     (ticket,) = after([], alert(severity="ticket"))
     (page,) = after([ticket | {"sent_to": ["am"]}], alert(severity="page"))
     assert ("page", []) == (page["severity"], page["sent_to"])
@@ -69,7 +69,7 @@ def test_a_ticket_that_becomes_a_page_is_told_and_a_page_stays_one():
     assert ("page", ["am"]) == (still["severity"], still["sent_to"])
 
 
-def test_a_receiver_is_told_again_at_its_time_and_what_is_resolved_for_five_minutes():
+def test_a_receiver_is_alerted_again_at_its_time_and_what_is_resolved_for_five_minutes():
     row = after([], alert())[0] | {"sent_to": ["am"], "last_sent_at": NOW}
     assert not is_due(row, "am", NOW + 59_000, MINUTE)
     assert is_due(row, "am", NOW + 60_000, MINUTE)
@@ -79,7 +79,7 @@ def test_a_receiver_is_told_again_at_its_time_and_what_is_resolved_for_five_minu
     assert not is_due(over, "am", NOW + RESOLVED_FOR_MS + 1, MINUTE)
 
 
-def test_a_receiver_that_was_away_is_told_of_what_is_long_resolved():
+def test_a_receiver_that_was_away_gets_what_is_long_resolved():
     over = after([], alert())[0] | {"resolved_at": NOW}
     assert is_due(over, "am", NOW + GIVEN_UP_MS, MINUTE)
     assert not is_due(over, "am", NOW + GIVEN_UP_MS + 1, MINUTE)

@@ -66,7 +66,7 @@ def test_it_groups_by_cluster_deduplicates_and_resolves(warehouse, alertmanager,
     assert [] == printed
 
 
-def test_a_topic_without_an_owner_is_told_until_it_has_one(warehouse, alertmanager, printed) -> None:
+def test_a_topic_without_an_owner_is_reported_until_it_has_one(warehouse, alertmanager, printed) -> None:
     notifier = Notifier(settings(warehouse, Alertmanager(name="am", url=alertmanager.url)), say=printed.append)
     since = now() - 20 * MINUTE
 

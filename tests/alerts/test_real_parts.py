@@ -82,7 +82,7 @@ def test_a_broker_says_how_far_its_topic_goes(alone):
     stopped.set()
 
 
-def test_a_broker_that_is_not_there_is_told_with_since_when(monkeypatch):
+def test_a_broker_that_is_not_there_is_reported_with_since_when(monkeypatch):
     monkeypatch.setattr(kafka_client, "RESPONSE_WITHIN_S", 0.1)
     monkeypatch.setattr(kafka_client, "ASK_ONCE_S", 0.2)
     watch = TopicWatch(Cluster(name="kafka", bootstrap_servers=f"127.0.0.1:{free_port()}"))

@@ -94,14 +94,14 @@ def test_a_secret_that_is_not_there_is_named(monkeypatch):
 
 
 @pytest.mark.parametrize(("status", "printed"), [(302, "answered 302"), (500, "answered 500"), (400, "answered 400")])
-def test_anything_but_success_is_told_and_no_redirect_is_followed(received, status, printed):
+def test_anything_but_success_is_reported_and_no_redirect_is_followed(received, status, printed):
     received.status = status
     with pytest.raises(NotAcceptedError, match=printed):
         post(f"{received.url}/hook", b"{}", {})
     assert [] == received.posts
 
 
-def test_nobody_there_is_told_in_a_few_words():
+def test_nobody_there_is_reported_in_a_few_words():
     with pytest.raises(NotAcceptedError, match=r"^connection refused$"):
         post(f"http://127.0.0.1:{free_port()}/", b"{}", {})
 

@@ -82,7 +82,7 @@ def test_a_storm_after_which_the_cluster_is_silent_is_over():
     assert [] == found(storms=[storm()], freshness=silent)
 
 
-def test_differences_are_told_with_their_lift():
+def test_differences_are_reported_with_their_lift():
     differences = [{"attribute": "coordinator", "value": "3", "share": 0.9, "baseline": 0.1, "lift": 9.0}]
     (alert,) = verdict(storms=[storm(differences=differences)]).alerts
     assert "coordinator 3 (9.0 times as often as the others)" in alert.description
@@ -230,7 +230,7 @@ def test_a_partition_that_is_down_for_a_moment_or_by_conclusion_only_or_was_is_n
     assert [stuck] == found(patterns=[down(**values)], rebalancing=[rebalancing()])
 
 
-def test_who_is_waited_for_and_until_when_is_told():
+def test_who_is_waited_for_and_until_when_is_reported():
     wait = pattern("stuck_rebalance", "orders", ["orders"], explanation="It waits for <b>orders-1</b>.", action="Look.")
     (alert,) = verdict(rebalancing=[rebalancing()], patterns=[wait]).alerts
     assert "It waits for %3Cb%3Eorders-1%3C/b%3E. Next: Look. Verdict: not known. Suspected cause" in alert.description

@@ -97,7 +97,7 @@ def delivery(*receivers: Alertmanager | Webhook, patience_s: float = 0.5) -> tup
     return Delivery(settings=settings, say=printed.append, patience_s=patience_s), printed
 
 
-def test_a_healthy_receiver_is_told_at_once_while_others_hang(slow, hurried, received) -> None:
+def test_a_healthy_receiver_is_alerted_at_once_while_others_hang(slow, hurried, received) -> None:
     found, _ = delivery(
         Alertmanager(name="slow am", url=slow.url),
         Webhook(name="slow hook", url=slow.url, secret="env:SECRET"),

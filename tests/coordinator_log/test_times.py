@@ -95,7 +95,7 @@ def test_an_unknown_zone_is_named(name):
         (r"(?P<at>.*) (?P<message>.* (?P<logger>.*)", "not a valid regular expression"),
     ],
 )
-def test_a_layout_that_cannot_work_is_told_in_one_sentence(text, words):
+def test_a_layout_that_cannot_work_is_reported_in_one_sentence(text, words):
     with pytest.raises(ValueError, match=r"^The log layout .*\.$") as described:
         layout(text)
     assert words in str(described.value)

@@ -68,7 +68,7 @@ def test_a_missing_key_has_a_reason_of_its_own():
     assert QuarantineReason.NULL_KEY == decode_record(None, b"").reason
 
 
-def test_unknown_types_and_versions_are_told_from_early_access():
+def test_unknown_types_and_versions_are_reported_since_early_access():
     random = Random(1)
     for number in [*range(-(2**15), 0), *range(25, 2**15)]:
         assert (

@@ -29,7 +29,7 @@ def line(key: bytes | None, value: bytes | None, **more: bool) -> dict:
     return json.loads(printed)
 
 
-def test_a_commit_is_told_with_its_place_and_times_in_utc() -> None:
+def test_a_commit_is_reported_with_its_place_and_times_in_utc() -> None:
     found = line(commit_key("billing"), commit_value(41, AT))
     assert ("__consumer_offsets", 3, 17, "2026-11-21T12:01:40.123Z") == tuple(
         found[name] for name in ("topic", "partition", "offset", "timestamp")
@@ -56,7 +56,9 @@ def test_a_commit_is_told_with_its_place_and_times_in_utc() -> None:
         ("", None),
     ],
 )
-def test_a_commit_is_told_with_who_wrote_it_if_its_metadata_shows_that(metadata: str, committer: dict | None) -> None:
+def test_a_commit_is_reported_with_who_wrote_it_if_its_metadata_shows_that(
+    metadata: str, committer: dict | None
+) -> None:
     """OffsetCommitValue v3: offset, leader epoch, metadata, time."""
     value = struct.pack(">hqi", 3, 41, 7) + struct.pack(">h", len(metadata)) + metadata.encode() + struct.pack(">q", AT)
     assert committer == line(commit_key("billing"), value).get("committer")

@@ -29,7 +29,7 @@ def test_the_row_types_are_what_the_tables_make_them() -> None:
     assert rows_module() == reference.ROWS.read_text(encoding="utf-8"), "run: python -m jobs.setup.reference"
 
 
-def test_every_setting_is_told_and_no_other() -> None:
+def test_every_setting_is_reported_and_no_other() -> None:
     assert set(reference.TOP) == {f.name for f in fields(Settings)} - set(reference.SECTIONS)
     for _, kind, about in reference.SECTION_TEXT:
         assert set(about) <= {f.name for f in fields(kind)}

@@ -62,7 +62,7 @@ def test_a_short_cut_is_waited_for(matrix, warehouse, wire, afar, undisturbed, n
     assert trial.found.is_identical
 
 
-def test_a_long_cut_is_told_and_read_on_after(matrix, warehouse, wire, afar, undisturbed, number) -> None:
+def test_a_long_cut_is_reported_and_read_on_after(matrix, warehouse, wire, afar, undisturbed, number) -> None:
     trial = matrix("network cut within a batch, until ingest gives up", Trial())
     job = within_a_batch(trial, warehouse, wire, afar)
     assert 2 == job.end(), job.tail()

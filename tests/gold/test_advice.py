@@ -96,7 +96,7 @@ def test_leaving_a_small_fast_group_alone_is_the_advice_and_says_why(fast) -> No
     assert "leave it" in rows["none"]["explanation"]
 
 
-def test_what_happened_is_reproduced_before_anything_is_said_of_what_might(fast, slow) -> None:
+def test_what_happened_is_reproduced_before_anything_is_shown_of_what_might(fast, slow) -> None:
     for group in (fast, slow):
         assert "too far off" not in advice(group)["none"]["explanation"]
 

@@ -40,7 +40,7 @@ def test_a_deploy_whose_processes_do_not_close_their_consumers_pays_for_each_det
     assert found["settings"].keys() >= {"java", "spring", "sarama", "kubernetes"}
 
 
-def test_a_deploy_that_leaves_is_not_told_to() -> None:
+def test_a_deploy_that_leaves_is_not_advised_to() -> None:
     assert "close_on_shutdown" not in advice(deployed("left"))
 
 

@@ -151,7 +151,7 @@ def test_a_secret_is_a_reference_and_is_never_printed(tmp_path, monkeypatch) -> 
     assert "hunter2" not in repr(cluster)
 
 
-def test_a_key_that_is_not_there_is_told_before_anything_is_written(tmp_path, monkeypatch, capsys) -> None:
+def test_a_key_that_is_not_there_is_reported_before_anything_is_written(tmp_path, monkeypatch, capsys) -> None:
     file = tmp_path / "regroup.toml"
     file.write_text('client_host = "hash"\nclient_host_key = "env:HOST_KEY"')
     monkeypatch.delenv("HOST_KEY", raising=False)

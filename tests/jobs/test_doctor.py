@@ -97,7 +97,7 @@ def test_a_right_that_is_withdrawn_is_no_gap_but_a_sentence(broker, granted, rig
     assert reader.gaps == []
 
 
-def test_the_right_to_send_marks_is_told_but_not_required(doctor, broker) -> None:
+def test_the_right_to_send_marks_is_reported_but_not_required(doctor, broker) -> None:
     admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
     if EVENTS not in admin.list_topics(timeout=10).topics:
         admin.create_topics([NewTopic(EVENTS, 1, 1)])[EVENTS].result(30)

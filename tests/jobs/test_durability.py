@@ -64,7 +64,7 @@ def test_what_is_written_in_turn_is_on_the_disk(warehouse, newest, monkeypatch) 
 
 
 @pytest.mark.parametrize(("number", "is_told"), [(errno.EIO, True), (errno.ENOSPC, True), (errno.EINVAL, False)])
-def test_what_could_not_be_kept_is_told_and_a_storage_that_knows_no_such_thing_is_not(
+def test_what_could_not_be_kept_is_reported_and_a_storage_that_knows_no_such_thing_is_not(
     newest, monkeypatch, number, is_told
 ) -> None:
     def fails(opened) -> None:

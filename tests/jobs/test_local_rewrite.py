@@ -132,7 +132,7 @@ def test_rows_from_before_a_change_are_written_again_once(spark, path) -> None:
     assert old == kept
 
 
-def test_who_comes_second_is_told(path, monkeypatch) -> None:
+def test_the_second_one_is_refused(path, monkeypatch) -> None:
     holding = local_rewrite._holding
 
     def slow(*args):

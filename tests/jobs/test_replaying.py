@@ -75,7 +75,7 @@ def test_one_that_is_old_ends_and_another_one_answers(question, expected, monkey
         assert replaying._process.pid != first.pid
 
 
-def test_what_fails_there_is_told_here(question, expected) -> None:
+def test_what_fails_there_is_reported_here(question, expected) -> None:
     files, scope, known, _ = question
     with Replaying() as replaying:
         with pytest.raises(WorkerProcessError, match="AttributeError"):

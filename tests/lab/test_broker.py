@@ -49,7 +49,7 @@ def test_a_folder_that_cannot_be_used_is_named(tmp_path):
         Broker(tmp_path).start()
 
 
-def test_a_property_kafka_refuses_is_told_in_its_words(tmp_path):
+def test_a_property_kafka_refuses_is_reported_in_its_words(tmp_path):
     with pytest.raises(UserError, match=r"Invalid value 0 for configuration num\.io\.threads"):
         Broker(tmp_path, overrides={"num.io.threads": 0}).start()
 

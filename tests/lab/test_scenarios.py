@@ -126,7 +126,7 @@ def test_where_no_compiler_is_what_needs_it_is_left_out_and_named(monkeypatch):
     [("kip848", 0), ("streams", 1), ("share", 0), ("registry", 0)],
     ids=["kip848", "streams", "share", "registry"],
 )
-def test_what_the_members_do_is_what_is_told(cluster, tmp_path, scenario, index):
+def test_what_the_members_do_is_what_is_reported(cluster, tmp_path, scenario, index):
     with scene(cluster, tmp_path, scenario, index) as played:
         played.group.start(0)
         played.group.start(1)
@@ -153,7 +153,7 @@ def test_a_static_streams_member_returns_to_its_tasks(cluster, tmp_path):
     assert "session_expired" not in [row["kind"] for row in rows["group_events"]]
 
 
-def test_what_a_killed_worker_ran_is_told_as_waiting_for_it(cluster, tmp_path):
+def test_what_a_killed_worker_ran_is_reported_as_waiting_for_it(cluster, tmp_path):
     with scene(cluster, tmp_path, "connect") as played:
         played.group.start(0)
         played.group.start(1)

@@ -87,7 +87,7 @@ def test_what_a_batch_replaced_meanwhile_stays_as_it_made_it(spark, warehouse, p
     assert 1 == len(unread)
 
 
-def test_what_a_batch_adds_meanwhile_stands_beside(spark, warehouse, path) -> None:
+def test_what_a_batch_adds_meanwhile_stays(spark, warehouse, path) -> None:
     def batch() -> None:
         replace_rows(spark, rows(GENERATIONS, []), generation(FILES), path, GENERATIONS)
 

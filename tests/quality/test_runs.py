@@ -72,7 +72,7 @@ def test_a_run_tells_when_it_begins_and_how_it_ended(there) -> None:
     assert last["host"]
 
 
-def test_a_failure_is_told_in_one_line_without_secrets(there) -> None:
+def test_a_failure_is_reported_in_one_line_without_secrets(there) -> None:
     failing(there, UserError("The password hunter22 is wrong.\nAnd more."), secrets=("hunter22",))
     assert "The password (secret) is wrong." == results(there)[-1]["error"]
     failing(there, ValueError("x" * 5000))
@@ -88,7 +88,7 @@ def test_secrets_of_the_settings_are_known_by_value(monkeypatch) -> None:
     assert ("hunter22", "t0ken") == Settings(clusters=(cluster,), pages_token="t0ken").secrets()
 
 
-def test_ctrl_c_is_told_as_a_stop(there) -> None:
+def test_ctrl_c_is_reported_as_a_stop(there) -> None:
     failing(there, KeyboardInterrupt())
     assert ["running", "stopped"] == outcomes(there)
 
@@ -114,7 +114,7 @@ def test_a_run_goes_on_to_say_that_it_runs(there) -> None:
     assert len(rows) == len(results(there))
 
 
-def test_a_place_that_takes_no_runs_is_said_once_and_stops_nothing(there) -> None:
+def test_a_place_that_takes_no_runs_is_shown_once_and_stops_nothing(there) -> None:
     (there / JOB_RUNS.name).write_text("in the way")
     printed = []
     with Runs(warehouse=there, job="build", say=printed.append) as runs:
@@ -129,7 +129,7 @@ def test_a_warehouse_that_is_not_there_is_not_made(warehouse) -> None:
     assert not warehouse.exists()
 
 
-def test_a_run_that_makes_the_warehouse_is_told_of_at_its_end(warehouse) -> None:
+def test_a_run_that_makes_the_warehouse_is_recorded_at_its_end(warehouse) -> None:
     with Runs(warehouse=warehouse, job="build", say=print):
         warehouse.mkdir()
     assert ["succeeded"] == outcomes(warehouse)
@@ -219,7 +219,7 @@ def test_an_exit_code_is_a_failure(there, monkeypatch) -> None:
     )
 
 
-def test_a_part_that_failed_and_began_anew_is_told_as_two_runs(there) -> None:
+def test_a_part_that_failed_and_began_anew_is_reported_as_two_runs(there) -> None:
     with Runs(warehouse=there, job="up", say=print) as runs:
         runs.start("ingest", "build")
         for _ in range(2):

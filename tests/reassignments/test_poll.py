@@ -65,7 +65,7 @@ def test_a_look_tells_groups_members_topic_ids_and_settings(grouped) -> None:
     poller.close()
 
 
-def test_end_offsets_are_told_from_before_a_group_changes_and_after(grouped) -> None:
+def test_end_offsets_are_reported_from_before_a_group_changes_and_after(grouped) -> None:
     admin, poller, producer = AdminClient(grouped | {"log_level": 0}), Poller(grouped), Producer(grouped)
     admin.create_topics([NewTopic("behind", 2, 1)])["behind"].result(20)
     members = [Consumer(grouped | {"group.id": "laggards", "client.id": f"laggard-{n}"}) for n in range(2)]
@@ -209,7 +209,7 @@ def test_a_table_of_an_earlier_version_gets_the_columns_it_lacks(spark, warehous
     assert COVERAGE.columns[-1].comment == found["quarantined"].metadata["comment"]
 
 
-def test_a_topic_that_a_leader_invented_is_told_as_one_without_partitions(grouped) -> None:
+def test_a_topic_that_a_leader_invented_is_reported_as_one_without_partitions(grouped) -> None:
     """The coordinator stores whatever the leader assigns; asking for the topic must not create it."""
     admin, poller = AdminClient(grouped | {"log_level": 0}), Poller(grouped)
     poller.poll()

@@ -46,7 +46,7 @@ def throttle(admin: KafkaAdminClient, topic: str, rate: int) -> None:
     admin.alter_configs([ConfigResource(ConfigResourceType.TOPIC, topic, listed)], raise_on_unknown=False)
 
 
-def test_a_throttled_reassignment_and_a_cancelled_one_are_told_as_they_were(cluster, brokers) -> None:
+def test_a_throttled_reassignment_and_a_cancelled_one_are_reported_as_they_were(cluster, brokers) -> None:
     servers, admin = cluster
     filled(servers, "moved", [[1, 2], [1, 2], [1, 2]])
     throttle(admin, "moved", MB // 2)

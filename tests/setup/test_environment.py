@@ -29,7 +29,7 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_a_failed_installation_is_told_and_done_again_at_the_next_start(root):
+def test_a_failed_installation_is_reported_and_done_again_at_the_next_start(root):
     for stamp in environment.STAMPS.values():
         stamp.write_text("an older lock\n")
     with pytest.raises(UserError, match=r"could not install the runtime packages of uv\.lock: .* start again"):
@@ -62,6 +62,6 @@ def test_a_folder_that_cannot_be_written_is_named(root, monkeypatch, capsys):
     assert "regroup: /proc/self cannot be written" in capsys.readouterr().err
 
 
-def test_what_pip_was_told_reaches_uv_unless_uv_was_told_itself():
+def test_what_pip_was_given_reaches_uv_unless_uv_was_given_itself():
     described = {"PIP_INDEX_URL": "one", "PIP_FIND_LINKS": "a b", "PIP_CERT": "pip.pem", "SSL_CERT_FILE": "own.pem"}
     assert {**described, "UV_DEFAULT_INDEX": "one", "UV_FIND_LINKS": "a,b"} == environment.uv_environment(described)

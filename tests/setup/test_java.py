@@ -30,7 +30,7 @@ def install(home: Path, version: str, modules: str = ALL_MODULES) -> Path:
     return home
 
 
-def test_no_java_is_said_with_what_to_install():
+def test_no_java_is_shown_with_what_to_install():
     with pytest.raises(UserError, match="Java 17 or 21: install one"):
         java.java_home()
 

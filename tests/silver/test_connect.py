@@ -253,7 +253,7 @@ def test_lines_of_a_worker_whose_clock_is_off_are_not_believed() -> None:
     assert rows(MOVES, late)["stalls"] == rows(MOVES)["stalls"]
 
 
-def test_workers_of_one_name_through_one_topic_are_not_told_apart() -> None:
+def test_workers_of_one_name_through_one_topic_are_not_kept_apart() -> None:
     shared = {"source": "lines-0", "client": "connect-1"}
     described = [
         synced_line(1_510, "a", 3, **shared),
@@ -306,12 +306,12 @@ def test_every_outage_of_a_task_is_found(recorded) -> None:
     assert median(errors) <= 500
 
 
-def test_nothing_is_said_to_have_stopped_that_did_not(recorded) -> None:
+def test_nothing_is_shown_to_have_stopped_that_did_not(recorded) -> None:
     generations = {(s["generation_id"], s["resumed_generation_id"]) for s in recorded["stalls"]}
     assert generations == {(8, 9), (10, 11), (12, 14), (15, 16), (17, 18), (19, 19), (20, None)}
 
 
-def test_causes_of_a_recorded_group_are_told_apart() -> None:
+def test_causes_of_a_recorded_group_are_kept_apart() -> None:
     found = silver_of(batches("connect"), "connect")
     assert {(s["generation_id"], str(s["cause"])) for s in found["stalls"]} == {
         (8, "moved"), (10, "moved"), (12, "connect_delay"), (15, "member_lost"), (17, "moved"), (19, "moved"),

@@ -252,7 +252,7 @@ def test_a_deleted_group_is_dead_and_its_next_life_is_another_incarnation():
     ]
 
 
-def test_a_changed_subscription_and_changed_topics_are_told_apart():
+def test_a_changed_subscription_and_changed_topics_are_kept_apart():
     script = two_members().at(20_000, member("A", "orders", "returns"), epoch(4, metadataHash=5))
     rows = script.at(21_000, epoch(5, metadataHash=6)).rows()
     assert ["subscription_changed", "metadata_changed"] == [g["trigger"] for g in rows["generations"][-2:]]

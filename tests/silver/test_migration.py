@@ -197,6 +197,6 @@ def test_a_real_empty_group_lives_anew_under_each_protocol(recorded) -> None:
     assert [("upgraded", 2), ("downgraded", 0), ("dead", None)] == events
 
 
-def test_a_real_crash_is_told_from_a_leave(recorded) -> None:
+def test_a_real_crash_is_distinguished_from_a_leave(recorded) -> None:
     triggers = [g["trigger"].value for g in recorded["generations"] if g["group_id"] == "crash"]
     assert ["first_member", "member_joined", "session_expired", "member_left"] == triggers

@@ -106,7 +106,7 @@ def test_a_registry_group_shows_whom_it_elected_not_who_leads_the_kafka_group() 
     assert found["stalls"] == []
 
 
-def test_a_failed_election_is_said() -> None:
+def test_a_failed_election_is_shown() -> None:
     found = rows([registries(1, 0, None, "a", "b", error=1)])
     assert {"two registries have the same URL: none was elected", "no registry elected"} == {
         e["detail"] for e in found["group_events"] if e["event_at"] == START + 5

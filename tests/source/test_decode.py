@@ -271,7 +271,7 @@ def test_a_bomb_is_not_unpacked(segment, decode, monkeypatch) -> None:
         (struct.pack(">qi", 1, -5) + bytes(60), "invalid_length"),
     ],
 )
-def test_an_end_within_a_batch_is_told(segment, decode, tail, reason) -> None:
+def test_an_end_within_a_batch_is_reported(segment, decode, tail, reason) -> None:
     first, last = decode(segment(batch_of(0, ONE, 1), tail))
     assert "OffsetCommit" == first["kind"]
     assert [reason] == [why["reason"] for why in last["not_decoded"]]

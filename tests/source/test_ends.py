@@ -37,6 +37,6 @@ def test_what_passes_is_waited_for(answering, code) -> None:
     assert ENDS == answering(code, code)
 
 
-def test_what_does_not_pass_is_told(answering) -> None:
+def test_what_does_not_pass_is_reported(answering) -> None:
     with pytest.raises(KafkaException, match="TOPIC_AUTHORIZATION_FAILED"):
         answering(KafkaError.TOPIC_AUTHORIZATION_FAILED)

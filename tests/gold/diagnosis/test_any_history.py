@@ -63,7 +63,7 @@ def test_every_completed_rebalance_has_one_cause_in_whatever_order_rows_come(ste
 
 @settings(max_examples=25, deadline=None)
 @given(STEPS)
-def test_without_the_log_no_accident_is_said_to_be_another(steps) -> None:
+def test_without_the_log_no_accident_is_called_another(steps) -> None:
     """A departure of which nothing is recorded is unknown, part of a pattern, or the same as with the log."""
     group = played([step for step in steps if step[0] != "rejoins"])
     known, alone = context(group.silver()), context(group.forget())

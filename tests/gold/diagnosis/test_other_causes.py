@@ -135,7 +135,7 @@ def test_an_assignor_that_goes_back_and_forth_is_mixed() -> None:
     assert "sticky and range" in row["explanation"]
 
 
-def test_what_the_topic_alone_does_not_tell_is_unknown_and_what_is_excluded_is_said() -> None:
+def test_what_the_topic_alone_does_not_tell_is_unknown_and_what_is_excluded_is_shown() -> None:
     group = Group()
     for at in range(4):
         group.restarts(1, 600_000 + at * 70_000, 20_000)

@@ -40,7 +40,7 @@ def churned() -> dict:
     return of_capture("eager_churn", "offsets,log")
 
 
-def test_the_recorded_accidents_are_told_apart(churned) -> None:
+def test_the_recorded_accidents_are_kept_apart(churned) -> None:
     for group, expected in SCRIPTED.items():
         found = {n: churned[group, n].cause.value for n in expected}
         assert expected == found, group
@@ -71,7 +71,7 @@ def test_recorded_rolling_restarts_are_deploys_under_every_protocol(sources) -> 
     assert all(f.set_off_by in NORMAL_CAUSES for f in found.values())
 
 
-def test_a_recorded_connect_delay_is_told_from_the_departures_before_it() -> None:
+def test_a_recorded_connect_delay_is_distinguished_from_the_departures_before_it() -> None:
     found = of_capture("connect", "offsets,log")
     causes = [found["mailer-writer-connect", n].cause.value for n in range(12, 18)]
     assert causes == ["deploy", "deploy", "connect_delay", "session_expiry", "connect_delay", "session_expiry"]

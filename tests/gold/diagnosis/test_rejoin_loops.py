@@ -26,7 +26,7 @@ def test_a_run_of_equal_plans_is_a_loop_and_a_short_one_is_not() -> None:
     assert {"unknown"} == set(rejoining(4))
 
 
-def test_a_leader_that_rejoins_is_still_said_to_flap() -> None:
+def test_a_leader_that_rejoins_still_flaps() -> None:
     assert {"leader_flapping"} == set(rejoining(8, "leader_rejoined"))
 
 

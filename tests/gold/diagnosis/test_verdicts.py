@@ -10,7 +10,7 @@ from schemas.states import DiagnosisCause, Verdict
 from tests.gold.diagnosis.diagnosed_group import Group, marked, slow
 from tests.gold.histories import START
 from tests.silver.handmade import rows as silver_of_records
-from tests.silver.test_failover import ALONE, LOST, TWO
+from tests.silver.resuming.test_failover import ALONE, LOST, TWO
 
 END = 2**45
 

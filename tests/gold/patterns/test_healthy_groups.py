@@ -219,7 +219,7 @@ def test_what_resembles_a_pattern_is_none(life: Callable[[], Life], sources: str
     assert {} == life().found(sources)
 
 
-def test_a_topic_that_had_no_owner_for_long_is_told_as_over() -> None:
+def test_a_topic_that_had_no_owner_for_long_is_reported_as_over() -> None:
     life = lives.unowned()
     b = of("b", topics=["audit", "orders"])
     b["assignment"] = {"partitions": {"orders": [0, 1], "audit": [0]}, "userData": None}
@@ -256,7 +256,7 @@ def test_rows_come_in_any_order_and_have_one_row_per_pattern_and_subject(steps, 
     ("library", "name"),
     [("java", "max.poll.interval.ms"), ("sarama", "rebalance timeout"), ("unknown", "poll interval")],
 )
-def test_a_client_without_max_poll_interval_is_not_told_to_change_it(library: str, name: str) -> None:
+def test_a_client_without_max_poll_interval_is_not_advised_to_change_it(library: str, name: str) -> None:
     silver = window(lives.blocked().silver(), 0, 1 << 60)
     silver["generation_members"] = [row | {"client_library": library} for row in silver["generation_members"]]
     found = {row["pattern"]: row for row in pattern_rows(silver, 0)}

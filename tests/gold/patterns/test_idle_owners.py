@@ -52,7 +52,7 @@ def test_an_owner_whose_commits_stopped_while_records_arrive_is_named(described)
     assert "25,000 wait" in row["explanation"]
 
 
-def test_without_polls_nothing_is_said(described) -> None:
+def test_without_polls_nothing_is_shown(described) -> None:
     commits(described, 0)
     assert [] == described.found(PATTERN)
 

@@ -25,7 +25,7 @@ def opened(described: ClusterRows, state: str = "PreparingRebalance", since: int
     described.group("orders", 7, **fields | values)
 
 
-def test_whom_a_group_waits_for_is_told_with_host_and_timeout(described) -> None:
+def test_whom_a_group_waits_for_is_reported_with_host_and_timeout(described) -> None:
     opened(described)
     described.line(
         SINCE, "preparing", group_id="orders", trigger="leader_rejoined", member_id="orders-0-id", reason="re-joining"
@@ -102,7 +102,7 @@ def test_a_leader_that_the_log_elected_is_the_one(described) -> None:
     assert ("observed", ["orders-1", "/10.0.0.1"]) == (row["evidence"], row["instances"])
 
 
-def test_what_is_not_known_is_said(described) -> None:
+def test_what_is_not_known_is_shown(described) -> None:
     opened(described, members=0)
     (row,) = described.found(PATTERN)
     assert "The last generation is not known, so whom it waits for is not known." in row["explanation"]

@@ -160,7 +160,7 @@ def test_a_drag_over_a_rebalance_shows_a_part_of_it_and_links_keep_the_range(wat
     assert "zoom" not in query(page)
 
 
-def test_the_pointers_instant_is_told_on_every_figure_of_the_page(watched):
+def test_the_pointers_instant_is_reported_on_every_figure_of_the_page(watched):
     page = watched.open(GROUP + "&from=now-1h", PLOT)
     box = page.locator(".nsewdrag").first.bounding_box()
     page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 10)

@@ -103,7 +103,7 @@ def unanswered(browser, address):
     context.close()
 
 
-def test_an_answer_that_does_not_come_is_said(unanswered):
+def test_an_answer_that_does_not_come_is_shown(unanswered):
     assert unanswered.is_hidden("#silent")
     unanswered.clock.run_for(30_000)
     unanswered.wait_for_selector("#silent:text-matches('No response for [0-9]+ s')")

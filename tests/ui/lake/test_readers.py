@@ -201,7 +201,7 @@ def test_no_page_and_no_endpoint_tells_a_reader_of_anothers_groups(client, name,
 
 
 @pytest.mark.parametrize("who", [("eve",), ("nil",), ("@ops",), ("eve", "nobody"), ("ann@ops",)])
-def test_who_is_not_named_sees_nothing_and_is_told_why(client, who):
+def test_who_is_not_named_sees_nothing_and_learns_why(client, who):
     for address, text in every_response(client, headers(*who)):
         if not any(team in address for team in TEAMS):
             assert "alpha-" not in text, address
@@ -236,7 +236,7 @@ def test_a_mark_of_an_earlier_regroup_that_may_be_about_any_group_is_hidden(tmp_
     assert [{"text": earlier["text"]}] == lake(tmp_path).query(sql, ["marks"], 9, {}, None).rows
 
 
-def test_of_a_storm_that_hit_others_too_nothing_but_its_size_is_told(shared, lake):
+def test_of_a_storm_that_hit_others_too_nothing_but_its_size_is_reported(shared, lake):
     def storms(*prefixes):
         sql = "SELECT storm_id, group_ids, groups, explanation, len(differences) AS differing FROM storms ORDER BY 1 LIMIT $cap"
         return [tuple(row.values()) for row in lake(shared).query(sql, ["storms"], 9, {}, prefixes).rows]
@@ -346,7 +346,7 @@ def test_a_name_that_only_resembles_a_readers_is_nobodys(client, described):
     assert [] == client.get("/search?q=a", headers=described).json["groups"]
 
 
-def test_that_something_could_not_be_read_is_told_to_everybody(client):
+def test_that_something_could_not_be_read_is_reported_to_everybody(client):
     described = "".join(
         text for address, text in every_response(client, headers("ann")) if address.startswith("/health")
     )
@@ -358,7 +358,7 @@ def test_that_something_could_not_be_read_is_told_to_everybody(client):
     assert not any(f"{team}-line" in described for team in TEAMS)
 
 
-def test_that_a_job_failed_or_a_rule_is_broken_is_told_to_everybody_but_not_by_whose_group(tmp_path, now):
+def test_that_a_job_failed_or_a_rule_is_broken_is_reported_to_everybody_but_not_by_whose_group(tmp_path, now):
     sample.write(tmp_path, sample.operations(now, "beta-1"))
     lake = LocalLake(tmp_path)
     for table, described, hidden in (("job_runs", "outcome", "error"), ("quality_results", "rows_failed", "examples")):

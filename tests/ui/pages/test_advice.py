@@ -70,7 +70,7 @@ def test_the_group_that_would_save_most_comes_first_with_what_to_paste(store) ->
         assert printed in text, printed
 
 
-def test_a_group_that_is_well_as_it_is_is_told_to_stay_so(store) -> None:
+def test_a_group_that_is_well_as_it_is_is_advised_to_stay_so(store) -> None:
     text = words(render(store, parse("/advice", "?q=fast"), 0))
     assert "slow" not in text
     assert "leave it as it is" in text
@@ -148,6 +148,6 @@ def test_only_what_is_recommended_is_suggested() -> None:
     )
 
 
-def test_without_a_rebalance_nothing_is_said_to_be_lost_in_one() -> None:
+def test_without_a_rebalance_nothing_is_called_lost_in_one() -> None:
     assert "no rebalance" == advice._lost_now({"rebalances_now": 0, "lost_now": 0.0})
     assert "9.0 resource-seconds lost in 1 rebalance" == advice._lost_now({"rebalances_now": 1, "lost_now": 9.0})

@@ -47,7 +47,7 @@ def troubled(tmp_path, now):
     return tmp_path
 
 
-def test_what_was_missed_refused_or_unreadable_is_counted_and_told(troubled, now, page) -> None:
+def test_what_was_missed_refused_or_unreadable_is_counted_and_reported(troubled, now, page) -> None:
     text = page(troubled, now)
     for printed in (
         "3 min old: either nothing has been written since, or nothing was read", "2 records in quarantine",
@@ -169,7 +169,7 @@ def test_jobs_that_left_no_run_and_tables_never_checked_are_not_called_healthy(t
     assert "the state of the jobs is unknown" in text
 
 
-def test_a_broken_rule_is_told_with_its_rows_and_their_keys(troubled, now, page) -> None:
+def test_a_broken_rule_is_reported_with_its_rows_and_their_keys(troubled, now, page) -> None:
     small_table.append(troubled, QUALITY_RESULTS, [
         result(now, "stalls", failed=7, at=5 * MINUTE), result(now, "stalls"), result(now, "groups", "old rule"),
         result(now, "generations", failed=3), result(now, "generations", "evidence is known"),
@@ -192,7 +192,7 @@ def test_rows_newer_than_the_last_check_are_not_called_checked(troubled, now, pa
     assert "never checked, 1 table changed since." in text
 
 
-def test_a_failed_job_is_told_before_anything_was_read(tmp_path, now, page) -> None:
+def test_a_failed_job_is_reported_before_anything_was_read(tmp_path, now, page) -> None:
     small_table.append(tmp_path, JOB_RUNS, [run(now, "ingest", "failed", began=2, described=1, error="No broker.")])
     text = page(tmp_path, now)
     assert "Nothing has been read yet" in text

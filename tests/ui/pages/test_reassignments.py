@@ -52,7 +52,7 @@ def test_polling_alone_does_not_make_what_was_read_look_newer(tmp_path, now, lak
 
 
 @pytest.mark.parametrize(("number", "text"), [(0, "0 B"), (999, "999 B"), (80_193_886, "80.2 MB"), (2.5e13, "25.0 TB")])
-def test_bytes_are_told_in_powers_of_a_thousand(number, text) -> None:
+def test_bytes_are_reported_in_powers_of_a_thousand(number, text) -> None:
     assert text == size(number)
 
 

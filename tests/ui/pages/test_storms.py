@@ -90,7 +90,7 @@ def test_groups_without_stored_figures_are_sorted_by_what_their_rebalances_lost(
     assert text.index("billing-worker |") < text.index("imports-joiner |")
 
 
-def test_nothing_that_stands_out_is_said_and_an_open_storm_has_no_end(store, now) -> None:
+def test_nothing_that_stands_out_is_shown_and_an_open_storm_has_no_end(store, now) -> None:
     text = shown(store, "?storm=alone", now)
     assert "Nothing stands out" in text
     assert "Open for 14 min" in text
@@ -106,7 +106,7 @@ def test_its_moments_and_the_marks_stand_on_the_axis_with_words(store, now) -> N
     assert any("the whole cluster" in (a.hovertext or "") for a in figure.layout.annotations)
 
 
-def test_each_kind_of_nothing_is_told_apart(store, now, tmp_path, lake) -> None:
+def test_each_kind_of_nothing_is_kept_apart(store, now, tmp_path, lake) -> None:
     assert "No analysis has run yet" in shown(Store(lake(tmp_path / "none")), "", now)
     assert "Not observed in this range" in shown(store, "?from=1&to=2", now)
     sample.write(tmp_path / "calm", sample.merge({}, sample.static(now), sample.coverage(now)))
@@ -124,7 +124,7 @@ def test_marks_are_those_of_the_window_and_of_the_group_asked_for(store, now, la
     assert [] == Store(lake("/nowhere")).marks(view)
 
 
-def test_a_start_that_is_only_bounded_is_told_as_bounds(store, now) -> None:
+def test_a_start_that_is_only_bounded_is_reported_as_bounds(store, now) -> None:
     mark = {"marked_at": 10_000, "kind": "deploy", "text": "v2"}
     assert " It began 3 s after the deploy “v2”." == marks.time_since_mark([mark], 13_000, 13_000)
     assert " It began 3 s\N{EN DASH}5 s after the deploy “v2”." == marks.time_since_mark([mark], 13_000, 15_000)

@@ -35,7 +35,7 @@ def test_after_a_run_the_commit_is_known_and_within_it_only_its_bounds() -> None
     assert [(50, 70)] == [(each.least, each.most) for each in lag_checks([looked(T + 5_000, p0=250)], nearer)]
 
 
-def test_what_is_not_known_is_not_counted_and_said() -> None:
+def test_what_is_not_known_is_not_counted_and_shown() -> None:
     runs = [run(T, T, 90, 90), run(T + 9_000, T + 9_000, 5, 5, partition=1)]
     (found,) = lag_checks([looked(T + 1_000, p0=100, p1=50, p2=7)], runs)
     assert (found.least, found.most, found.known, found.of) == (10, 10, 1, 2)

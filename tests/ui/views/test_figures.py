@@ -120,7 +120,7 @@ def test_every_partition_that_stopped_is_a_row_of_the_waterfall():
     assert ("prepare", "assign", "stable") == tuple(x for x in labels if x in ("prepare", "assign", "stable"))
 
 
-def test_a_rebalance_is_told_in_one_sentence():
+def test_a_rebalance_is_reported_in_one_sentence():
     printed = sentences.rebalance(rebalance_of(sample.churny(NOW), 5))
     assert re.fullmatch(
         r"billing-3·\w{4} is gone \(session expired\); everyone waited 23\.8 s for billing-1·\w{4}; it took 24 s; "
@@ -129,7 +129,7 @@ def test_a_rebalance_is_told_in_one_sentence():
     )
 
 
-def test_what_is_only_inferred_is_said_to_be_probable():
+def test_what_is_only_inferred_is_called_probable():
     printed = sentences.rebalance(rebalance_of(sample.guessed(NOW), 3))
     assert printed.startswith("probably a member left; it took 40 ms\N{EN DASH}15 s; 6 of 6 partitions stopped")
 
@@ -139,7 +139,7 @@ def test_an_emptied_group_loses_nothing():
     assert printed.endswith("the last member left, so no loss is counted.")
 
 
-def test_every_trigger_can_be_said():
+def test_every_trigger_can_be_named():
     assert set(sentences.Trigger) == set(sentences.TRIGGERS)
 
 

@@ -15,12 +15,12 @@ def test_commits_that_go_on_are_late_and_nothing_more() -> None:
     )
 
 
-def test_a_commit_behind_the_last_one_is_told_with_what_was_read_again() -> None:
+def test_a_commit_behind_the_last_one_is_reported_with_what_was_read_again() -> None:
     printed = resumed_from([stop(1_300, 100), stop(10, 6), stop(5, 9), stop(7, None, None)], "partition")
     assert printed == "2 partitions went back by 1,204 records in all, read again (3 of 3 partitions known)"
 
 
-def test_without_commits_nothing_is_said_to_be_well() -> None:
+def test_without_commits_nothing_is_called_well() -> None:
     assert resumed_from([stop(None, None)], "partition").startswith("not known")
     assert resumed_from([], "task").startswith("not known")
 

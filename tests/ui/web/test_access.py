@@ -48,7 +48,7 @@ def test_this_machine_reads_without_a_guard(client, host) -> None:
 
 
 @pytest.mark.parametrize("path", ["/", "/group?group=x", "/_dash-layout", "/_dash-dependencies", "/nowhere"])
-def test_without_the_token_nothing_is_told(client, path) -> None:
+def test_without_the_token_nothing_is_reported(client, path) -> None:
     browser = client(token=TOKEN)
     assert 401 == browser.get(path).status_code
     assert 401 == browser.get(path, headers={"Authorization": "Bearer wrong"}).status_code

@@ -73,7 +73,7 @@ def test_empty_says_which_of_the_three_kinds(tmp_path, now, lake):
     assert "Nothing happened" in words(page(store, "/group", later, None, now)[0])
 
 
-def test_a_group_whose_state_is_not_known_is_never_said_to_be_quiet(tmp_path, now, lake):
+def test_a_group_whose_state_is_not_known_is_never_called_quiet(tmp_path, now, lake):
     sample.write(tmp_path, sample.unknown(now))
     store = Store(lake(tmp_path))
     (row,) = block(store, parse("/", ""), {}, now)["rowData"]
@@ -89,7 +89,7 @@ def test_a_group_whose_state_is_not_known_is_never_said_to_be_quiet(tmp_path, no
     assert "No rebalance" not in described
 
 
-def test_old_data_is_shown_whole_by_default_and_said_to_be_old(tmp_path, now, lake):
+def test_old_data_is_shown_whole_by_default_and_called_old(tmp_path, now, lake):
     sample.write(tmp_path, sample.static(now - 30 * 86_400_000))
     made, _, fresh = page(Store(lake(tmp_path)), "/", "", None, now)
     assert "1 rebalance in 1 group" in words(made)
@@ -109,7 +109,7 @@ def test_the_page_stays_while_nothing_changed_and_is_made_anew_when_a_table_has(
 
 
 @pytest.mark.parametrize("path", ["/search?q=a", "/rows?request={}"])
-def test_who_asks_for_what_cannot_be_read_is_told_why_without_a_traceback(tmp_path, path) -> None:
+def test_who_asks_for_what_cannot_be_read_learns_why_without_a_traceback(tmp_path, path) -> None:
     class Asleep(LocalLake):
         def versions(self):
             raise LakeError("The SQL warehouse is stopped: start it.")

@@ -44,7 +44,7 @@ def test_nothing_typed_finds_nothing_and_too_much_is_cut():
     assert ["a" * 600] == found("a" * 512, "a" * 600, "b")
 
 
-def test_the_number_found_is_told_beyond_those_shown():
+def test_the_number_found_is_reported_beyond_those_shown():
     best, total = Search(Ids(*(f"group-{n}" for n in range(100)))).find("group")
     assert (12, 100) == (len(best), total)
 
