@@ -164,11 +164,13 @@ def _sums(title: str, rows: Sequence[Row], body: Component, word: str) -> Compon
         by_verdict[row["verdict"]] = by_verdict.get(row["verdict"], 0.0) + row["lost"]
     whole = sum(by_verdict.values())
     most = max(by_verdict, key=lambda name: by_verdict[name])
-    text = f"{count(sum(row['rebalances'] for row in rows), 'rebalance')}"
+    text = f"{count(sum(row['rebalances'] for row in rows), 'rebalance')} with a verdict"
     if whole > 0:
         text += (
-            f", {amount(whole)} {word}-seconds lost; {percent(by_verdict[most] / whole)} of the loss: {blamed(most)}"
+            f", {amount(whole)} {word}-seconds lost in them; {percent(by_verdict[most] / whole)} of the loss: "
+            f"{blamed(most)}"
         )
+    text += ". The newest rebalances get theirs with the next analysis"
     return html.Section([html.H2(title), html.P(f"{text}.", className="summary"), body], className="panel")
 
 
