@@ -10,13 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow.compute as pc
-from deltalake import DeltaTable
 
 from dashboards.lake.lake import Lake, Parameter, moment
 from jobs.alerting import alert_queries as sql
 from jobs.alerting.coverage_reader import CoverageReader
-from jobs.tables.delta_io import table_path
-from jobs.tables.stored import stored
+from jobs.tables.silver_rows import instant, stored_rows
 from pipelines.gold.alerts.alert import AlertLimits, Facts
 from pipelines.gold.alerts.burn import WINDOWS, Loss, Stopped, least_loss_ms
 from pipelines.gold.alerts.freshness import Asked, Read, freshness
@@ -119,18 +117,20 @@ class FactReader:
         """Return how far silver reaches, if bronze holds commits that are newer by more than the limit; else None."""
         found = self._ask(sql.BUILT, "groups", cluster=cluster)
         built = found[0]["until_at"] if found else None
-        path = table_path(self.warehouse, OFFSET_COMMITS)
         if newest_ms is None or built is None or newest_ms - built <= self.limits.stale_ms:
             return None
-        if not DeltaTable.is_deltatable(path):
-            return None
+        late_ms = built + self.limits.stale_ms
         # The expiry of offsets does not change a group.
-        newer = stored(path).filter(
-            (pc.field("cluster") == cluster)
+        newer = stored_rows(
+            self.warehouse,
+            OFFSET_COMMITS,
+            ("last_commit_at",),
+            where=(pc.field("cluster") == cluster)
             & ~pc.field("is_tombstone")
-            & (pc.field("last_commit_at") > pc.scalar(moment(built + self.limits.stale_ms)))
+            & (pc.field("last_commit_at") > instant(late_ms)),
+            since=("last_commit_at", late_ms),
         )
-        return int(built) if newer.count_rows() else None
+        return int(built) if newer.num_rows else None
 
     def _losses(self, cluster: str, until_ms: int, now_ms: int) -> list[Loss]:
         asked_ms, losses = self._lost.get(cluster, (0, []))

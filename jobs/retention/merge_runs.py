@@ -34,7 +34,7 @@ from jobs.retention.merged_hour import (
 from jobs.tables.delta_io import actions, checkpoint_path, table_path
 from jobs.tables.engine import connect, show
 from jobs.tables.local_rewrite import exchange
-from jobs.tables.stored import stored
+from jobs.tables.silver_rows import newest
 from jobs.tables.transactions import is_local, retry_commit
 from schemas.bronze import COVERAGE, OFFSET_COMMITS
 from schemas.records import OFFSETS_TOPIC
@@ -102,7 +102,7 @@ def _hours(path: str, progress: Progress, version: int, until: int) -> list[int]
 def _present(path: str) -> set[int]:
     """Return the hours of the table's rows. A file may contain the first and the last hour and none in between."""
     with connect() as engine:
-        engine.register("stored", stored(path))
+        engine.register("stored", newest(path, OFFSET_COMMITS))
         found = engine.sql(
             f"SELECT DISTINCT epoch_ms(last_commit_at) // {HOUR_MS} * {HOUR_MS} FROM stored "  # noqa: S608 - a number
             "WHERE last_commit_at IS NOT NULL"

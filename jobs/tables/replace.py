@@ -17,7 +17,7 @@ from jobs.tables.data_file import DataFile
 from jobs.tables.delta_io import required
 from jobs.tables.engine import connect, quoted
 from jobs.tables.local_rewrite import rewrite
-from jobs.tables.stored import stored
+from jobs.tables.silver_rows import newest
 from jobs.tables.transactions import is_local, retry_commit, table_lock
 from schemas.tables import Table
 
@@ -95,7 +95,7 @@ def _merge(spark: SparkSession, old: pa.Table, changes: pa.Table, path: str, tab
 
 def _write_whole(spark: SparkSession, changes: pa.Table, path: str, table: Table) -> None:
     """Rewrite a table of one row per group or topic. Nearly all its files change, and MERGE would read them twice."""
-    before = stored(path).to_table()
+    before = newest(path, table).to_table()
     key, names = quoted(table.key), quoted(table.names)
     with connect() as engine:
         engine.register("stored", before)

@@ -63,8 +63,22 @@ def stored_rows(
 
 def dataset(warehouse: Path, table: Table, *, since: tuple[str, int] | None = None) -> ds.Dataset:
     """Return a table's files as a dataset, without files that end before `since`."""
-    paths = current_files(warehouse, table, since)
-    return ds.dataset(paths, schema=schema_of(table), format="parquet")
+    return _dataset(current_files(warehouse, table, since), table)
+
+
+def newest(path: str, table: Table) -> ds.Dataset:
+    """Return the newest version of the table at `path` as a dataset; `jobs.tables.as_of` does not affect it."""
+    return _dataset(datafiles(path, DeltaTable(path)), table)
+
+
+def _dataset(files: list[str], table: Table) -> ds.Dataset:
+    """Return these files as a dataset that opens them without Python code.
+
+    The datasets of deltalake have a file system in Python, which Arrow's threads call. If the process ends while one of
+    them closes a file, CPython 3.11 to 3.13 ends that thread in the middle of C++ code, and the process aborts although
+    its work is done.
+    """
+    return ds.dataset(files, schema=schema_of(table), format="parquet")
 
 
 def current_files(warehouse: Path, table: Table, since: tuple[str, int] | None = None) -> list[str]:
