@@ -31,6 +31,15 @@ def staggered_joins(group: RunningGroup, rng: Random) -> Iterator[float]:
         yield rng.uniform(1, 4)
 
 
+def joined_until(group: RunningGroup, rng: Random, end_s: float) -> Iterator[float]:
+    """Start the members one after another, then wait until `end_s` seconds have passed since the first start."""
+    at = 0.0
+    for pause in staggered_joins(group, rng):
+        at += pause
+        yield pause
+    yield end_s - at
+
+
 def restart(group: RunningGroup, index: int, away_s: float, **changes: Any) -> Iterator[float]:
     """Close the member cleanly, wait `away_s` seconds, and start it with `changes` to its plan."""
     group.leave(index)
@@ -114,11 +123,7 @@ def crash_loop(group: RunningGroup, rng: Random) -> Iterator[float]:
 
 def host_pause(group: RunningGroup, rng: Random) -> Iterator[float]:
     """Some time after the start, freeze all members together for longer than their sessions; then nothing more."""
-    at = 0.0
-    for pause in staggered_joins(group, rng):
-        at += pause
-        yield pause
-    yield HOST_PAUSE_S - at
+    yield from joined_until(group, rng, HOST_PAUSE_S)
     for index in range(group.plan.members):
         group.freeze(index)
     yield group.plan.session_timeout_ms / 1000 * 1.5

@@ -12,14 +12,13 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from jobs.config.errors import UserError
-from jobs.setup.jars import cache_dir
+from jobs.lab.built_once import built_once, completed, program_folder
 
 SOURCES = Path(__file__).parent
 POLITE = ("nice", "-n", "10")
@@ -50,27 +49,22 @@ class ToolChain:
 @cache
 def _built(chain: ToolChain) -> Path:
     sources = sorted(path for path in (SOURCES / chain.folder).iterdir() if path.is_file())
-    folder = cache_dir().parent / "lab" / f"{chain.folder}-{_digest(sources)}"
+    folder = program_folder(f"{chain.folder}-{_digest(sources)}")
     if folder.exists():
         return folder
     if missing := chain.lacking():
         raise UserError(f"The lab's members in the folder {chain.folder} cannot be built: {missing}.")
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    fresh = Path(tempfile.mkdtemp(dir=folder.parent, prefix=".new-"))
-    for source in sources:
-        shutil.copy(source, fresh)
-    for command in chain.build(fresh):
-        done = subprocess.run([*POLITE, *command], cwd=fresh, capture_output=True, text=True, check=False)
-        if done.returncode:
-            shutil.rmtree(fresh)
-            reason = (done.stderr or done.stdout).strip()[-300:]
-            raise UserError(f"The lab's members in the folder {chain.folder} cannot be built: {reason}")
-    try:
-        fresh.rename(folder)
-    except OSError:
-        # Another process has already built the same program.
-        shutil.rmtree(fresh)
-    return folder
+
+    def failure(printed: str) -> str:
+        return f"The lab's members in the folder {chain.folder} cannot be built: {printed[-300:]}"
+
+    def build(fresh: Path) -> None:
+        for source in sources:
+            shutil.copy(source, fresh)
+        for command in chain.build(fresh):
+            completed([*POLITE, *command], fresh, failure)
+
+    return built_once(folder, build)
 
 
 def _digest(sources: Sequence[Path]) -> str:

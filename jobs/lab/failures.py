@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from jobs.lab import churn, incidents, stuck_members
 from jobs.lab.members import ConsumerPlan
 from jobs.lab.other_members import JavaPlan
 from jobs.lab.scenario import Scenario
+
+if TYPE_CHECKING:
+    from jobs.lab.churn import Script
+    from jobs.lab.incidents import Incident
+    from jobs.lab.members import GroupPlan
 
 CONNECT_WORKERS = JavaPlan(
     group_id="warehouse-connect",
@@ -37,8 +44,30 @@ CONNECT_WORKERS = JavaPlan(
         "lab.file": "{folder}/server.log",
     },
 )
+
+
+def _three_brokers(incident: Incident, groups: Sequence[tuple[GroupPlan, Script]]) -> Scenario:
+    """Return a scenario with an offsets topic of three partitions, one led by each broker.
+
+    So every broker coordinates one of three groups.
+    """
+    return Scenario(groups=groups, overrides={"offsets.topic.num.partitions": 3}, brokers=3, incidents=[incident])
+
+
+FAILOVER = _three_brokers(
+    incidents.coordinator_losses,
+    groups=[
+        (
+            # Longer than the move to another coordinator; otherwise each loss of a broker would end all sessions.
+            ConsumerPlan(group_id=group_id, topic=topic, partitions=4, members=2, session_timeout_ms=30_000),
+            churn.staggered_joins,
+        )
+        for group_id, topic in (("bookings-a", "bookings"), ("bookings-b", "seats"), ("bookings-c", "fares"))
+    ],
+)
 # Shorter sessions than a dead broker's, so that clients give up before the group has its new coordinator.
-SESSIONS = Scenario(
+SESSIONS = _three_brokers(
+    incidents.coordinator_losses,
     groups=[
         (
             ConsumerPlan(group_id=group_id, topic=topic, partitions=4, members=2, assignor=assignor),
@@ -50,9 +79,6 @@ SESSIONS = Scenario(
             ("tickets-c", "tours", "range"),
         )
     ],
-    overrides={"offsets.topic.num.partitions": 3},
-    brokers=3,
-    incidents=[incidents.coordinator_losses],
 )
 STUCK = Scenario(
     groups=[
@@ -70,16 +96,15 @@ STUCK = Scenario(
         ),
     ]
 )
-OFFSETS = Scenario(
+OFFSETS = _three_brokers(
+    incidents.sick_offsets_partitions,
     groups=[
         (ConsumerPlan(group_id=group_id, topic=topic, partitions=4, members=2), churn.staggered_joins)
         for group_id, topic in (("parcels-a", "parcels"), ("parcels-b", "labels"), ("parcels-c", "routes"))
     ],
-    overrides={"offsets.topic.num.partitions": 3},
-    brokers=3,
-    incidents=[incidents.sick_offsets_partitions],
 )
-LOST = Scenario(
+LOST = _three_brokers(
+    incidents.coordinator_loss,
     groups=[
         (
             ConsumerPlan(group_id=group_id, topic=topic, partitions=6, members=3, session_timeout_ms=30_000),
@@ -87,9 +112,6 @@ LOST = Scenario(
         )
         for group_id, topic in (("meters-a", "meters"), ("meters-b", "sensors"), ("meters-c", "alarms"))
     ],
-    overrides={"offsets.topic.num.partitions": 3},
-    brokers=3,
-    incidents=[incidents.coordinator_loss],
 )
 MISMATCH = Scenario(
     groups=[

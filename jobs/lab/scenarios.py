@@ -242,20 +242,6 @@ REASSIGNMENT = Scenario(
     brokers=3,
     incidents=[incidents.reassignments],
 )
-# With three partitions of the offsets topic, one led by each broker, every broker coordinates one of the groups.
-FAILOVER = Scenario(
-    groups=[
-        (
-            # Longer than the move to another coordinator; otherwise each loss of a broker would end all sessions.
-            ConsumerPlan(group_id=group_id, topic=topic, partitions=4, members=2, session_timeout_ms=30_000),
-            churn.staggered_joins,
-        )
-        for group_id, topic in (("bookings-a", "bookings"), ("bookings-b", "seats"), ("bookings-c", "fares"))
-    ],
-    overrides={"offsets.topic.num.partitions": 3},
-    brokers=3,
-    incidents=[incidents.coordinator_losses],
-)
 STORMS = Scenario(
     groups=[
         (ConsumerPlan(group_id="cart-cleaner", topic="carts", partitions=6, members=3), churn.one_deploy),
@@ -346,7 +332,7 @@ SCENARIOS: dict[str, Scenario] = {
     "share": SHARE,
     "registry": REGISTRY,
     "reassignment": REASSIGNMENT,
-    "failover": FAILOVER,
+    "failover": failures.FAILOVER,
     "sessions": failures.SESSIONS,
     "offsets": failures.OFFSETS,
     "lost": failures.LOST,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from jobs.lab.churn import crash, restart, staggered_joins
+from jobs.lab.churn import crash, joined_until, restart, staggered_joins
 from jobs.lab.incidents import HANG_S
 from jobs.lab.other_members import JavaPlan
 
@@ -64,11 +64,7 @@ def silent_leader(group: RunningGroup, rng: Random) -> Iterator[float]:
 
 def hanging_member(group: RunningGroup, rng: Random) -> Iterator[float]:
     """Freeze one member just before its coordinator fails, so that it does not look for the new one for minutes."""
-    at = 0.0
-    for pause in staggered_joins(group, rng):
-        at += pause
-        yield pause
-    yield HANG_S - at
+    yield from joined_until(group, rng, HANG_S)
     group.freeze(0)
     yield ABSENT_S
     group.thaw(0)

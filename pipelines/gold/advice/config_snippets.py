@@ -1,5 +1,6 @@
-"""Configuration to paste for each action, by client library and target, and the preconditions of each action.
+"""Configuration to paste for each action, and the preconditions of each action.
 
+A snippet has a target: a client library, or a language or framework on top of one.
 Sources: KIP-345 (static membership; Connect has none), KIP-429 (cooperative), KIP-848 (consumer protocol), and
 `schemas.client_settings`.
 """
@@ -34,7 +35,7 @@ group.consumer.session.timeout.ms={session}"""
 
 
 def settings(action: AdviceAction, latencies: Latencies, session_timeout_ms: int | None = None) -> dict[str, str]:
-    """Return snippets by client library and target, for the group's libraries; for all if they are not known.
+    """Return snippets by target, for the group's libraries; for all if they are not known.
 
     They have the values with which the action was predicted. `session_timeout_ms` is set if the action includes a
     timeout.
@@ -94,7 +95,7 @@ def connect_delay(delay_ms: int) -> dict[str, str]:
 
 
 def _snippets(wanted: Mapping[Setting, int | None], libraries: frozenset[ClientLibrary]) -> dict[str, str]:
-    """Return the snippets of the places that have all wanted settings."""
+    """Return the snippets of the targets that have all wanted settings."""
     return {
         target: _spelled(spelling, wanted)
         for target, (library, spelling) in SPELLINGS.items()

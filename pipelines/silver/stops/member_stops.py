@@ -380,9 +380,8 @@ def _failed_over(stop: Stop, gone: MemberDeparture, done: CommitActivity, loaded
     if done.last is not None and done.last >= loaded_at and done.stopped is not None:
         estimate = min(estimate, done.stopped if done.has_late_commit else loaded_at)
     elif done.last is not None and is_last and session_ms <= FENCED_MS:
-        estimate = (
-            done.last + done.interval // 2
-        )  # data stops with a broker, and the session ended before it was replaced
+        # The data stopped with the broker, and the session ended before another broker replaced it.
+        estimate = done.last + done.interval // 2
     latest = until if gone.line is not None and gone.line.kind in EXPULSIONS else stop.latest
     return Stop.within(min(earliest, stop.earliest), latest, estimate, Evidence.INFERRED)
 
