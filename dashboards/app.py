@@ -17,7 +17,7 @@ from threading import Thread
 from typing import Any, Protocol
 from uuid import uuid4
 
-from dash import ALL, ClientsideFunction, Dash, Input, Output, State, ctx, dcc, html, no_update
+from dash import ALL, ClientsideFunction, Dash, Input, Output, State, dcc, html, no_update
 from dash.development.base_component import Component
 from flask import Response
 
@@ -187,14 +187,13 @@ def _callbacks(app: Dash, store: Store, access: Access, now: Callable[[], int]) 
     def lead(pathname: Any, search: Any) -> Any:
         return navigation(urlstate.parse(*(text if isinstance(text, str) else "" for text in (pathname, search))))
 
-    @app.callback(
-        Output("url", "href"),
+    # assets/open.js follows the link of a clicked point.
+    app.clientside_callback(  # type: ignore[no-untyped-call]
+        ClientsideFunction("regroup", "open"),
         Input({"type": "figure", "name": ALL}, "clickData"),
         State({"type": "links", "name": ALL}, "data"),
         prevent_initial_call=True,
     )
-    def follow(_: Any, links: Any) -> Any:
-        return target(ctx.triggered[0]["value"] if ctx.triggered else None, links[0] if links else [])
 
     @app.callback(
         Output("groups", "getRowsResponse"),
@@ -291,17 +290,6 @@ def freshness(span: KnownSpan | None, now: int, cluster: str = "") -> list[Compo
 def _asked(now: int) -> Any:
     """Return an attribute that changes with every response; assets/live.js warns when no response arrives."""
     return {"data-asked": str(now)}
-
-
-def target(click: Any, links: Any) -> Any:
-    """Return the address of the clicked point, or else of its row, if it is an address of these pages."""
-    try:
-        point = click["points"][0]
-        custom = point.get("customdata")
-        href = custom[-1] if isinstance(custom, list) else links[point["y"]]
-    except (AttributeError, KeyError, IndexError, TypeError):
-        return no_update
-    return href if isinstance(href, str) and href.startswith(("/group?", "/rebalance?", "/storms?")) else no_update
 
 
 def make_server(lake: WarmLake, *, host: str = "127.0.0.1", port: int = 8050, access: Access | None = None) -> Server:

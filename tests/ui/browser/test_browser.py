@@ -77,6 +77,30 @@ def test_a_click_into_a_figure_opens_what_it_shows(watched):
     page.wait_for_selector("h1:text-is('billing-worker')")
 
 
+CLICKS = [
+    None,
+    {},
+    {"points": []},
+    {"points": [{"customdata": ["x", "//evil"]}]},
+    {"points": [{"customdata": ["x", ""]}]},
+    {"points": [{"customdata": ["javascript:alert(1)"]}]},
+    "x",
+    {"points": [{"y": 0}]},
+    {"points": [{"y": 9}]},
+]
+
+
+def test_a_click_leads_to_our_pages_only(watched):
+    page = watched.open("/", PLOT)
+
+    def target(click, links):
+        return page.evaluate("([click, links]) => window.regroup.target(click, links)", [click, links])
+
+    assert [None] * len(CLICKS) == [target(click, ["//evil"]) for click in CLICKS]
+    assert "/group?group=a" == target({"points": [{"customdata": ["tip", "/group?group=a"]}]}, [])
+    assert "/group?group=b" == target({"points": [{"y": 1, "customdata": "tip"}]}, ["/group?group=a", "/group?group=b"])
+
+
 def test_the_range_is_in_the_address_and_back_undoes_it(watched):
     page = watched.open("/group?cluster=prod-eu&group=billing-worker", PLOT)
     assert "1 h" == page.inner_text(".ranges .on")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from urllib.parse import urlsplit
 
 import pytest
 from playwright.sync_api import TimeoutError  # noqa: A004 - Playwright's own name
@@ -142,6 +143,28 @@ def test_a_double_click_leads_back_to_what_was_shown_before_and_then_to_everythi
     double_click(page, ".ranges .on:text-is('1 h')")
     until_drawn(page)
     double_click(page, ".ranges .on:text-is('all data')")
+
+
+def test_a_double_click_on_a_rebalance_undoes_the_zoom_and_does_not_open_it(watched):
+    page = watched.open(GROUP + "&from=now-1h", PLOT)
+    drag(page, 0.2, 0.6)
+    page.wait_for_url(re.compile(r"from=\d+"))
+    until_shown(page, start=query(page)["from"])
+    until_drawn(page)
+    bar = page.locator(".barlayer .point path").first.bounding_box()
+    middle = bar["x"] + bar["width"] / 2, bar["y"] + bar["height"] / 2
+    page.mouse.move(*middle)
+    page.wait_for_selector(".hovertext")
+    for click_count in (1, 2):
+        page.mouse.down(click_count=click_count)
+        page.mouse.up(click_count=click_count)
+        # The time between the clicks of a hand.
+        page.wait_for_timeout(100)
+    page.wait_for_selector(".ranges .on:text-is('1 h')")
+    # Longer than the time that a click waits for a second one.
+    page.wait_for_timeout(1_000)
+    assert "/group" == urlsplit(page.url).path
+    assert "now-1h" == query(page)["from"]
 
 
 def test_a_drag_over_a_rebalance_shows_a_part_of_it_and_links_keep_the_range(watched, now):

@@ -11,7 +11,7 @@ from urllib.request import urlopen
 import pytest
 from dash import no_update
 
-from dashboards.app import create_app, page, target
+from dashboards.app import create_app, page
 from dashboards.lake.lake import LakeError, LocalLake
 from dashboards.pages.fleet import block
 from dashboards.queries.store import Store
@@ -132,16 +132,6 @@ def test_a_failure_is_one_sentence_without_its_cause(tmp_path, now, caplog):
     assert "secret" not in words(made)
     assert seen is None
     assert "secret path" in caplog.text
-
-
-@pytest.mark.parametrize(
-    "click", [None, {}, {"points": []}, {"points": [{"customdata": ["x", "//evil"]}]}, {"points": [{"customdata": ["x", ""]}]},
-              {"points": [{"customdata": ["javascript:alert(1)"]}]}, "x", {"points": [{"y": 0}]}, {"points": [{"y": 9}]}]
-)  # fmt: skip
-def test_a_click_leads_to_our_pages_only(click):
-    assert "_dash_no_update" in str(target(click, ["//evil"]).to_plotly_json())
-    assert "/group?group=a" == target({"points": [{"customdata": ["tip", "/group?group=a"]}]}, [])
-    assert "/group?group=b" == target({"points": [{"y": 1, "customdata": "tip"}]}, ["/group?group=a", "/group?group=b"])
 
 
 def test_a_taken_port_is_one_sentence(address, tmp_path):
