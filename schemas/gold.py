@@ -153,8 +153,9 @@ VERDICT_SUMS = "ARRAY<STRUCT<verdict: STRING, rebalances: INT, lost_resource_sec
 
 BY_GROUP = (
     "ARRAY<STRUCT<group_id: STRING, rebalances: INT, lost_resource_seconds_min: DOUBLE, lost_resource_seconds: DOUBLE, "
-    "lost_resource_seconds_max: DOUBLE>>"
+    "lost_resource_seconds_max: DOUBLE, lost_resource_seconds_low: DOUBLE, lost_resource_seconds_high: DOUBLE>>"
 )
+"""`lost_resource_seconds_min` and `_max` are hard bounds, `_low` and `_high` the ends of a 90 % interval."""
 
 STORMS = Table(
     name="storms",

@@ -43,6 +43,8 @@ class GroupLossRow(TypedDict):
     lost_resource_seconds_min: float
     lost_resource_seconds: float
     lost_resource_seconds_max: float
+    lost_resource_seconds_low: float
+    lost_resource_seconds_high: float
 
 
 class VerdictSumRow(TypedDict):

@@ -12,6 +12,7 @@ from dashboards.text import visible
 from dashboards.urlstate import State, Window
 from dashboards.views import sentences
 from dashboards.views.components import Cell, table
+from schemas.loss_interval import summed, written
 from schemas.states import StormScope
 from schemas.written import EN_DASH, amount, count
 
@@ -68,10 +69,19 @@ def _hits(row: Row, made: Sequence[Row]) -> list[Row]:
         return [dict(each) for each in row["by_group"]]
     end = row["ended_at"]
     inside = [g for g in made if row["started_at"] <= g["joined_at"] and (end is None or g["joined_at"] <= end)]
-    lost = {group: [g["lost"] for g in inside if g["group_id"] == group] for group in row["group_ids"] or ()}
-    hits = [
-        {"group_id": group, "rebalances": len(mine), "lost_resource_seconds": sum(mine)} for group, mine in lost.items()
-    ]
+    hits = []
+    for group in row["group_ids"] or ():
+        mine = [g for g in inside if g["group_id"] == group]
+        lost, low, high = summed((g["lost"], g["lost_low"], g["lost_high"]) for g in mine)
+        hits.append(
+            {
+                "group_id": group,
+                "rebalances": len(mine),
+                "lost_resource_seconds": lost,
+                "lost_resource_seconds_low": low,
+                "lost_resource_seconds_high": high,
+            }
+        )
     return sorted(hits, key=lambda hit: (-hit["lost_resource_seconds"], -hit["rebalances"], hit["group_id"]))
 
 
@@ -89,5 +99,9 @@ def _group(state: State, row: Row, hit: Row, made: Sequence[Row], view: Window) 
 
 
 def _figures(hits: Sequence[Row]) -> tuple[str, str]:
-    rebalances = sum(hit["rebalances"] for hit in hits)
-    return f"{rebalances:,}", amount(sum(hit["lost_resource_seconds"] for hit in hits))
+    rebalances = f"{sum(hit['rebalances'] for hit in hits):,}"
+    if any(hit.get("lost_resource_seconds_low") is None for hit in hits):
+        # A row of an earlier Regroup has no intervals of its groups.
+        return rebalances, amount(sum(hit["lost_resource_seconds"] for hit in hits))
+    low, high = "lost_resource_seconds_low", "lost_resource_seconds_high"
+    return rebalances, written(*summed((hit["lost_resource_seconds"], hit[low], hit[high]) for hit in hits))

@@ -51,9 +51,17 @@ def announced(now: int) -> Rows:
     }  # fmt: skip
 
 
-def _hit(group: str, rebalances: int, lost: float) -> dict[str, Any]:
-    lengths = dict.fromkeys(("lost_resource_seconds_min", "lost_resource_seconds", "lost_resource_seconds_max"), lost)
-    return {"group_id": group, "rebalances": rebalances} | lengths
+def _hit(group: str, rebalances: int, lost: float, width: float = 0) -> dict[str, Any]:
+    lengths = {
+        "_min": lost - 2 * width,
+        "": lost,
+        "_max": lost + 2 * width,
+        "_low": lost - width,
+        "_high": lost + width,
+    }
+    return {"group_id": group, "rebalances": rebalances} | {
+        f"lost_resource_seconds{end}": length for end, length in lengths.items()
+    }
 
 
 def storms(now: int) -> Rows:
@@ -74,7 +82,7 @@ def storms(now: int) -> Rows:
             {"cause": "session_expiry", "rebalances": 2, "groups": 2},
             {"cause": "deploy", "rebalances": 1, "groups": 1},
         ],
-        "by_group": [_hit("imports-joiner", 1, 600.0), _hit("billing-worker", 3, 235.2)],
+        "by_group": [_hit("imports-joiner", 1, 600.0, 33.0), _hit("billing-worker", 3, 235.2)],
         "verdict": "broker", "verdicts": [
             {"verdict": "broker", "rebalances": 3, "lost_resource_seconds": 811.2},
             {"verdict": "deploy_or_scaling", "rebalances": 1, "lost_resource_seconds": 24.0},

@@ -16,6 +16,7 @@ from pipelines.arrow_types import stored
 from pipelines.gold.advice.latencies import BrokerSettings
 from pipelines.gold.rows import AnalysisConfig, gold_rows
 from schemas.gold import DIAGNOSES
+from schemas.loss_interval import summed
 from schemas.silver import GENERATION_MEMBERS, GENERATIONS, GROUP_EVENTS, GROUPS, STALLS
 from schemas.states import NORMAL_CAUSES
 from schemas.tables import Table
@@ -109,6 +110,10 @@ def add_up(storms: list[dict[str, Any]]) -> None:
         assert sorted(lost, reverse=True) == lost, "hardest hit first is by what was lost"
         for column in ("lost_resource_seconds_min", "lost_resource_seconds", "lost_resource_seconds_max"):
             assert sum(each[column] for each in groups) == pytest.approx(storm[column])
+        interval = summed(
+            tuple(each[f"lost_resource_seconds{end}"] for end in ("", "_low", "_high")) for each in groups
+        )
+        assert interval == pytest.approx(tuple(storm[f"lost_resource_seconds{end}"] for end in ("", "_low", "_high")))
 
 
 @pytest.mark.parametrize("name", NAMES)

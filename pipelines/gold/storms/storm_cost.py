@@ -80,6 +80,8 @@ class GroupCost:
             "lost_resource_seconds_min": self.lost_min,
             "lost_resource_seconds": self.lost,
             "lost_resource_seconds_max": self.lost_max,
+            "lost_resource_seconds_low": self.lost_low,
+            "lost_resource_seconds_high": self.lost_high,
         }
 
 

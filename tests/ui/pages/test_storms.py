@@ -69,8 +69,10 @@ def test_a_storm_says_whom_it_hit_what_differs_and_what_it_followed(store, now) 
 
 def test_the_figures_of_its_groups_add_up_to_those_of_the_storm_hardest_hit_first(store, now) -> None:
     text = shown(store, "?storm=together", now)
-    assert text.index("imports-joiner | 1 | 600 |") < text.index("billing-worker | 3 | 235 |")
-    assert "All 2 groups | 4 | 835 |" in text
+    assert text.index("imports-joiner | 1 | ≈ 600 (90 %: 567\N{EN DASH}633) |") < text.index(
+        "billing-worker | 3 | 235 |"
+    )
+    assert "All 2 groups | 4 | ≈ 835 (90 %: 802\N{EN DASH}868) |" in text
     row = store.storm("together")
     assert row["rebalances"] == sum(each["rebalances"] for each in row["by_group"])
     assert row["lost_resource_seconds"] == sum(each["lost_resource_seconds"] for each in row["by_group"])
