@@ -19,12 +19,13 @@ from typing import TYPE_CHECKING, Any
 from confluent_kafka import KafkaException
 from kafka.admin import ConfigResource, ConfigResourceType
 
+from jobs.kafka import streams_groups
 from jobs.kafka.admin_client import Client, attempt, connect, refused
 from jobs.kafka.end_offsets import KIND as END_OFFSETS
 from jobs.kafka.end_offsets import EndOffsets
+from jobs.kafka.group_members import classic_members, consumer_members, streams_members
 from jobs.kafka.kafka_client import RESPONSE_WITHIN_S, admin
 from pipelines.limits import DEFAULT_LIMITS, Limits
-from pipelines.long_names import shortened
 from pipelines.reassignments.statements import RULES_MS
 from schemas.records import OFFSETS_TOPIC
 
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 Observation = dict[str, Any]
 
 SOURCE = "kafka-python"
+STREAMS = "streams"
+"""The type that Kafka gives to groups of KIP-1071."""
 MOVING_S, RESTING_S = 1.0, 15.0
 """Seconds between two polls: while a partition is being reassigned, and otherwise."""
 
@@ -41,7 +44,7 @@ PERMISSIONS = {
     "list_partition_reassignments": "DESCRIBE on the cluster, to see reassignments",
     "describe_log_dirs": "DESCRIBE on the cluster, to see how many bytes of a reassignment are done",
     "list_groups": "DESCRIBE on the cluster or on groups, to see groups' states between two records",
-    "describe_groups": "DESCRIBE on groups, to see members between two records",
+    "describe_groups": "DESCRIBE on groups, and on the topics of streams groups, to see members between two records",
     "describe_topics": "DESCRIBE on topics, to see replicas and topic ids",
     "list_offsets": "DESCRIBE on topics, to see how far behind groups were around a rebalance",
     "describe_configs": (
@@ -265,12 +268,15 @@ class Poller:
     def _list_groups(self) -> None:
         """Report groups of every protocol type and state, and the members of groups that can be described."""
         listed: list[dict[str, Any]] = []
+        streams: dict[int, set[str]] = {}
         for broker in self._brokers:
             found, why = attempt(partial(self._client.list_groups, broker_ids=[broker]))
             if why is not None:
                 self._failed("list_groups", why, f"broker {broker}")
                 continue
             listed += found
+            # A broker lists the groups that it coordinates.
+            streams[broker] = {each["group_id"] for each in found if each.get("group_type") == STREAMS}
         groups = [
             {
                 "group_id": each["group_id"],
@@ -291,6 +297,8 @@ class Poller:
         self._others(
             [g for g in groups if g["type"] in (None, "classic") and g["protocol_type"] not in ("consumer", "")]
         )
+        for broker, ids in streams.items():
+            self._streams(broker, [group for group in groups if group["group_id"] in ids])
 
     def _consumers(self, groups: list[dict[str, Any]]) -> None:
         """Report the members of consumer groups. Librdkafka describes both consumer protocols, but without epochs."""
@@ -305,11 +313,7 @@ class Poller:
             except KafkaException as error:
                 self._failed("describe_groups", error.args[0].str(), group["group_id"])
                 continue
-            body = _described(found, self._limits)
-            has_changed = self._report("group", group["group_id"], group | body)
-            topics = {topic for member in body["members"] for topic, _ in member["assignment"]}
-            self._assigned |= topics
-            self._ends.reads(group["group_id"], topics, has_changed=has_changed)
+            self._reads(group["group_id"], group | consumer_members(found, self._limits))
 
     def _others(self, groups: list[dict[str, Any]]) -> None:
         """Report the members of other groups of the classic protocol, such as Connect workers, without their blobs."""
@@ -323,21 +327,33 @@ class Poller:
             described = found.get(group["group_id"])
             if described is None or described["error_code"]:
                 continue
-            members = [
-                {
-                    "member_id": each["member_id"],
-                    "instance_id": each.get("group_instance_id"),
-                    "client_id": each["client_id"],
-                    "host": each["client_host"],
-                }
-                for each in sorted(described["members"], key=lambda each: each["member_id"])
-            ]
-            body = group | {
-                "state": described["group_state"],
-                "assignor": described["protocol_data"],
-                "members": members,
-            }
-            self._report("group", group["group_id"], body)
+            self._report("group", group["group_id"], group | classic_members(described))
+
+    def _streams(self, coordinator: int, groups: list[dict[str, Any]]) -> None:
+        """Report the members of groups that Kafka Streams' own protocol coordinates, with the partitions they read."""
+        if not groups:
+            return
+        described, why = attempt(
+            lambda: streams_groups.describe(self._client, coordinator, [group["group_id"] for group in groups])
+        )
+        if why is not None:
+            self._failed("describe_groups", why, f"broker {coordinator}")
+            return
+        listed = {group["group_id"]: group for group in groups}
+        for each in described:
+            if why := refused(each.error_code):
+                self._failed("describe_groups", why, each.group_id)
+                continue
+            body = streams_members(each, self._limits)
+            known = listed[each.group_id] | {"state": each.group_state, "coordinator": coordinator}
+            self._reads(each.group_id, known | body)
+
+    def _reads(self, group_id: str, body: Observation) -> None:
+        """Report a group, and keep the end offsets of the topics that it reads."""
+        has_changed = self._report("group", group_id, body)
+        topics = {topic for member in body["members"] for topic, _ in member["assignment"]}
+        self._assigned |= topics
+        self._ends.reads(group_id, topics, has_changed=has_changed)
 
     def _end_offsets(self) -> None:
         found, why = self._ends.poll()
@@ -346,31 +362,6 @@ class Poller:
         for topic, seen in found:
             row = {"observed_at_ms": seen.at_ms, "source": SOURCE, "kind": END_OFFSETS}
             self._seen.append(row | {"topic": topic, "ends": seen.ends})
-
-
-def _described(group: Any, limits: Limits) -> dict[str, Any]:
-    """Return the members and their assignments.
-
-    If the assignments exceed the limit, return their number in `too_large` instead.
-    """
-    assignments = {each.member_id: each.assignment.topic_partitions for each in group.members}
-    total = sum(map(len, assignments.values()))
-    is_too_large = total > limits.resources
-    members = [
-        {
-            "member_id": shortened(each.member_id, limits.name_bytes),
-            "instance_id": each.group_instance_id and shortened(each.group_instance_id, limits.name_bytes),
-            "client_id": shortened(each.client_id, limits.name_bytes),
-            "host": each.host,
-            "assignment": []
-            if is_too_large
-            else sorted([at.topic, at.partition] for at in assignments[each.member_id]),
-        }
-        for each in sorted(group.members, key=lambda each: each.member_id)
-    ]
-    coordinator = group.coordinator.id if group.coordinator else None
-    body = {"assignor": group.partition_assignor, "coordinator": coordinator, "members": members}
-    return body | {"too_large": total} if is_too_large else body
 
 
 def _dirs(found: list[dict[str, Any]] | None) -> list[dict[str, Any]]:

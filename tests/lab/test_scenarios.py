@@ -13,6 +13,7 @@ import pytest
 from jobs.cli import SCENARIOS as ON_THE_COMMAND_LINE
 from jobs.cli import main
 from jobs.config.errors import UserError
+from jobs.kafka.admin_poll import Poller
 from jobs.lab.client_members import ClientPlan
 from jobs.lab.cluster import LocalCluster
 from jobs.lab.members import RunningGroup
@@ -151,6 +152,31 @@ def test_a_static_streams_member_returns_to_its_tasks(cluster, tmp_path):
     assert back["group_instance_id"].startswith(played.group.plan.client_id(1))
     assert "observed" == back["evidence"]
     assert "session_expired" not in [row["kind"] for row in rows["group_events"]]
+
+
+def test_a_poll_describes_a_streams_group_with_the_partitions_that_its_members_read(cluster, tmp_path):
+    with scene(cluster, tmp_path, "streams", 1) as played:
+        played.group.start(0)
+        played.until(members=1, events=["joined"], resources=8)
+        poller = Poller({"bootstrap.servers": cluster.bootstrap_servers})
+        try:
+            seen = poller.poll()
+            played.group.start(1)
+            played.until(members=2, events=["joined"], resources=8)
+            poller._full_at = float("-inf")  # poll everything again now
+            ends = [each for each in poller.poll() if each["kind"] == "end_offsets"]
+        finally:
+            poller.close()
+    assert {} == poller.errors
+    [group] = [each for each in seen if each["kind"] == "group" and each["group_id"] == "visits-counter"]
+    assert ("streams", "Stable") == (group["type"], group["state"])
+    assert 1 == group["coordinator"]
+    [member] = group["members"]
+    assert member["client_id"].startswith(played.group.plan.client_id(0))
+    assert member["epoch"] == group["epoch"] > 0
+    topics = {"visits", "visits-counter-counts-repartition"}
+    assert {(topic, partition) for topic in topics for partition in range(4)} == {*map(tuple, member["assignment"])}
+    assert topics == {each["topic"] for each in ends}, "they are kept around a change of the group"
 
 
 def test_what_a_killed_worker_ran_is_reported_as_waiting_for_it(cluster, tmp_path):

@@ -105,6 +105,12 @@ def test_the_programs_of_the_lab_are_in_the_wheel_with_their_locks(site) -> None
     assert [] == sorted(name for name in lab if not name.endswith(".pyc") and not (site / name).is_file())
 
 
+def test_the_messages_that_kafka_python_lacks_are_in_the_wheel(site) -> None:
+    messages = {str(path.relative_to(ROOT)) for path in (ROOT / "jobs" / "kafka" / "messages").glob("*.json")}
+    assert 2 == len(messages)
+    assert [] == sorted(name for name in messages if not (site / name).is_file())
+
+
 def test_the_decoder_of_the_wheel_runs_alone(site, tmp_path) -> None:
     ended = run(site, tmp_path, "decode", str(ROOT / "tests" / "captures" / "eager_churn"), "--max-records", "3")
     assert (0, "", 3) == (ended.returncode, ended.stderr, len(ended.stdout.splitlines()))
