@@ -295,7 +295,7 @@ def _departed(gone: MemberDeparture, done: CommitActivity, g: Generation) -> Sto
     if line is not None and line.kind == EventKind.SESSION_EXPIRED:
         return _expired(gone.member, line, done)
     until = g.joined_at if line is None else line.until
-    earliest = _working_at(gone.member, done, g, until)
+    earliest = _working_at(gone, done, g, until)
     if last is None:
         return Stop.within(earliest, until, until, Evidence.INFERRED)
     if _was_idle(gone, done, until - last):
@@ -319,17 +319,19 @@ def _worked_on(line: Event, done: CommitActivity, last: int) -> bool:
     return line.kind == EventKind.LEFT and LATE_COMMIT_MS < line.at - last <= done.interval * 11 // 10
 
 
-def _working_at(member: Member, done: CommitActivity, g: Generation, until: int) -> int:
+def _working_at(gone: MemberDeparture, done: CommitActivity, g: Generation, until: int) -> int:
     """Return a time at which a departed member certainly worked.
 
     A consumer that is closed while it joins leaves when it has joined. So a cooperative member that leaves right after
-    a rebalance may have stopped what it kept at any time of the join phase.
+    a rebalance may have stopped what it kept at any time of the join phase. Without a line, it may have left up to a
+    heartbeat before `until`, because the others notice it with their next one.
     """
     previous = g.previous
-    is_kept = previous is not None and previous.mode == RebalanceMode.COOPERATIVE and bool(member.owned)
-    if previous is None or not is_kept or done.working_at != done.since or until - done.since > HEARTBEAT_MS:
+    is_kept = previous is not None and previous.mode == RebalanceMode.COOPERATIVE and bool(gone.member.owned)
+    soon = HEARTBEAT_MS if gone.line is not None else 2 * HEARTBEAT_MS
+    if previous is None or not is_kept or done.working_at != done.since or until - done.since > soon:
         return done.working_at
-    return min(done.since, previous.joined_at - member.rebalance_timeout_ms)
+    return min(done.since, previous.joined_at - gone.member.rebalance_timeout_ms)
 
 
 def _was_idle(gone: MemberDeparture, done: CommitActivity, silent: int) -> bool:
