@@ -415,6 +415,11 @@ class AlertName(Vocabulary):
         "KafkaOffsetsPartitionDown",
         "a partition of __consumer_offsets cannot be loaded or written",
     )
+    CONNECT_CONFIG_MISMATCH = (
+        "KafkaConnectConfigMismatch",
+        "a Connect cluster assigns nothing, because its workers have read different configurations",
+    )
+    OWNER_NOT_WORKING = "KafkaOwnerNotWorking", "a partition has an owner that does not work although records wait"
     REBALANCE_TELEMETRY_STALE = "KafkaRebalanceTelemetryStale", "Regroup itself receives no current data"
 
 

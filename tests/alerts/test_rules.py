@@ -147,7 +147,7 @@ def test_flapping_names_who_flaps():
 def test_a_stalled_reassignment_is_a_ticket_only_while_polls_are_fresh():
     assert [("KafkaReassignmentStalled", "topic-0", "ticket")] == found(stalled=[stalled()])
     old = verdict(stalled=[stalled()], polled_until_ms=NOW - 2 * MINUTE)
-    assert ([], {AlertName.REASSIGNMENT_STALLED}) == (list(old.alerts), set(old.unknown))
+    assert ([], {AlertName.REASSIGNMENT_STALLED, AlertName.OWNER_NOT_WORKING}) == (list(old.alerts), set(old.unknown))
 
 
 def test_nothing_is_concluded_from_what_is_not_seen():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from pipelines.gold.alerts import clusters, groups, topics
+from pipelines.gold.alerts import clusters, groups, lasting_patterns, topics
 from pipelines.gold.alerts.alert import CLUSTER, Alert, AlertLimits, Facts
 from schemas.states import AlertName, StormScope
 
@@ -20,6 +20,10 @@ def _is_certain(facts: Facts, _: AlertLimits) -> bool:
 
 def _is_polled(facts: Facts, limits: AlertLimits) -> bool:
     return facts.polled_until_ms is not None and facts.now_ms - facts.polled_until_ms <= limits.stale_ms
+
+
+def _is_seen_and_polled(facts: Facts, limits: AlertLimits) -> bool:
+    return _is_fresh(facts, limits) and _is_polled(facts, limits)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +48,10 @@ RULES: dict[AlertName, AlertRule] = {
     AlertName.AVAILABILITY_BURN: AlertRule(find=groups.burn, is_about_groups=True),
     AlertName.REASSIGNMENT_STALLED: AlertRule(find=clusters.reassignment, is_known=_is_polled, page="reassignments"),
     AlertName.OFFSETS_PARTITION_DOWN: AlertRule(find=clusters.offsets_partition, page="health"),
+    AlertName.CONNECT_CONFIG_MISMATCH: AlertRule(find=lasting_patterns.connect_config_mismatch, is_about_groups=True),
+    AlertName.OWNER_NOT_WORKING: AlertRule(
+        find=lasting_patterns.owner_not_working, is_known=_is_seen_and_polled, is_about_groups=True
+    ),
     AlertName.REBALANCE_TELEMETRY_STALE: AlertRule(find=clusters.stale, is_known=_is_certain),
 }
 """All alerts. A new alert needs a name in `AlertName`, a rule here and a runbook; tests compare the three."""

@@ -14,6 +14,9 @@ from jobs.gold.cluster_patterns import scan_clusters
 from jobs.replay import CaptureRecords, Rows, bronze_of
 from jobs.tables.delta_io import table_path
 from pipelines.arrow_types import row_type, stored
+from pipelines.gold.alerts.alert import AlertLimits, Facts
+from pipelines.gold.alerts.freshness import Freshness
+from pipelines.gold.alerts.rules import evaluate
 from schemas.bronze import ADMIN_OBSERVATIONS, COORDINATOR_EVENTS, COORDINATOR_RECORDS
 from schemas.silver import SILVER
 from testing.recordings import CAPTURES
@@ -80,6 +83,13 @@ def test_a_connect_leader_that_reads_another_configuration_topic_is_named(tmp_pa
         row["times"], row["instances"], row["evidence"], row["ended_at"],
     )  # fmt: skip
     assert "at offset 13; read so far: branch-connect-0 (the leader) up to 1." in row["explanation"]
+    # The recording is cut after some seconds; the loop went on.
+    seen = row | {"last_at": row["started_at"] + 90_000}
+    fresh = Freshness(known_until_ms=seen["last_at"], is_fresh=True)
+    facts = Facts(cluster="kafka", now_ms=seen["last_at"], freshness=fresh, patterns=[seen])
+    (alert,) = evaluate(facts, AlertLimits(stuck_ms=360_000, stale_ms=90_000, availability=0.999)).alerts
+    assert ("KafkaConnectConfigMismatch", "branch-connect", "page") == (alert.name, alert.subject, alert.severity)
+    assert row["explanation"] in alert.description
 
 
 def test_a_member_that_does_not_look_for_the_new_coordinator_is_named_for_its_group_only(tmp_path) -> None:
