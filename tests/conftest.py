@@ -6,6 +6,7 @@ import os
 import shutil
 import sys
 import tempfile
+import time
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 
@@ -29,6 +30,10 @@ def pytest_addoption(parser):
     parser.addoption(
         "--faults", type=int, nargs="?", const=25, default=0, metavar="N", help="the fault matrix, N times"
     )
+    parser.addoption(
+        "--hours", type=float, default=0.0, metavar="N", help="with --faults: only faults drawn at random, for N hours"
+    )
+    parser.addoption("--drawn-from", type=int, default=int(time.time()), metavar="SEED", help="draw these faults again")
     parser.addoption("--fast", action="store_true", help="leave out tests that need Spark, a broker or a browser")
 
 
@@ -40,6 +45,7 @@ def pytest_configure(config):
     config.pluginmanager.register(matrix)
     config.addinivalue_line("markers", "slow: waits for seconds, or starts what no fixture shows; not with --fast")
     config.addinivalue_line("markers", "faults: part of the fault matrix, which runs with --faults only")
+    config.addinivalue_line("markers", "drawn: faults drawn at random, the only ones with --hours")
 
 
 def pytest_unconfigure(config):
@@ -47,6 +53,10 @@ def pytest_unconfigure(config):
 
 
 def pytest_collection_modifyitems(config, items):
+    if config.getoption("--hours"):
+        others = [item for item in items if not item.get_closest_marker("drawn")]
+        config.hook.pytest_deselected(items=others)
+        items[:] = [item for item in items if item not in others]
     if not config.getoption("--faults"):
         whole = [item for item in items if item.get_closest_marker("faults")]
         config.hook.pytest_deselected(items=whole)
