@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 from jobs.setup.jars import jars
 from jobs.setup.java import java_home
 from jobs.spark import class_archive_file
+from jobs.spark.jvm_output import filtered_stderr
 
 LOGGING = Path(__file__).with_name("log4j2.properties")
 
@@ -50,7 +51,8 @@ def session(app_name: str, *, cores: int = 2, spare: int = 0, driver_memory: str
     os.environ.setdefault("MALLOC_ARENA_MAX", ARENAS)
     for key, value in _local(cores, driver_memory).items():
         builder = builder.config(key, value)
-    spark = builder.master(f"local[{cores + spare}]").getOrCreate()
+    with filtered_stderr():
+        spark = builder.master(f"local[{cores + spare}]").getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
     return spark
 

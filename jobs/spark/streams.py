@@ -17,14 +17,12 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from jobs.config.errors import PassingError, UserError, one_line
 from jobs.config.terminal import say
+from jobs.spark.jvm_output import LATE
 
 RESTS_S = (1.0, 10.0, 60.0)
 """Pauses in seconds before each restart. After the last one, the stream fails. A failure that may be temporary repeats
 the last pause instead.
 """
-
-LATE = re.compile("Python worker failed to connect back|CANNOT_OPEN_SOCKET")
-"""Errors of a late Python worker. Spark waits ten seconds for it; a busy machine may need longer than all pauses."""
 
 CALM_S = 600.0
 """Seconds of running after which a failure counts as the first one again."""

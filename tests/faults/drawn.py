@@ -76,7 +76,6 @@ def a_part(round_: Round) -> bool:
     hit = job.kill_those(round_.order.choice((b"jobs.spark.worker_daemon", b"org.apache.spark")))
     round_.further_batch(job)
     job.kill()
-    assert "Traceback" not in job.text(), job.tail()
     return hit > 0
 
 

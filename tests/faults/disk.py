@@ -1,0 +1,71 @@
+"""A disk of a test's own, which can lose power: everything that was not written to the device by then is lost."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Self
+
+from testing.waiting import wait_until
+
+SIZE = 512 * 1024 * 1024
+TOOLS = ("mkfs.ext4", "losetup")
+
+
+class Disk:
+    """An ext4 file system in a file, mounted at `folder` through a loop device.
+
+    What a process wrote is in the page cache until it is synced, or until the kernel writes it after seconds. The file
+    has only what reached the device. So a copy of it, mounted in its place, is what a power cut leaves; the journal of
+    the file system is replayed as after one.
+    """
+
+    def __init__(self, folder: Path, images: Path) -> None:
+        self.folder = folder
+        self._images = images
+        self._number = 0
+
+    def __enter__(self) -> Self:
+        self.folder.mkdir(parents=True)
+        self._images.mkdir(parents=True)
+        with self._image.open("wb") as file:
+            file.truncate(SIZE)
+        subprocess.run(["mkfs.ext4", "-q", "-F", self._image], check=True)
+        self._mount()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._unmount()
+
+    @property
+    def _image(self) -> Path:
+        return self._images / f"{self._number}.img"
+
+    def _mount(self) -> None:
+        subprocess.run(["mount", "-o", "loop", self._image, self.folder], check=True)
+
+    def _unmount(self) -> None:
+        command = ["umount", self.folder]
+        wait_until(lambda: subprocess.run(command, check=False, capture_output=True).returncode == 0, 60)
+
+    def cut(self) -> None:
+        """Lose power now, and start again. The processes that wrote are killed, but may not have ended yet."""
+        before = self._image
+        self._number += 1
+        subprocess.run(["cp", "--sparse=always", before, self._image], check=True)
+        self._unmount()
+        before.unlink()
+        self._mount()
+
+
+def unavailable() -> str:
+    """Why there can be no `Disk` here; empty where there can."""
+    if os.geteuid() != 0:
+        return "a disk of one's own takes root"
+    missing = [tool for tool in TOOLS if shutil.which(tool) is None]
+    if missing:
+        return f"a disk of one's own takes {', '.join(missing)}"
+    free = subprocess.run(["losetup", "-f"], check=False, capture_output=True, text=True)
+    return f"no loop device: {free.stderr.strip()}" if free.returncode else ""
