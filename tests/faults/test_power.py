@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -21,8 +22,8 @@ from tests.maintain.conftest import silver_again
 
 pytestmark = pytest.mark.faults
 
-TO_DELETE = re.compile(r"delete (/\S+?)[,.]? ")
-"""The file or folder that a refusal names."""
+TORN = re.compile(r"The progress in (?P<folder>\S+) is torn|delete (?P<file>/\S+), ")
+"""A refusal, with the folder or file that it says to delete."""
 
 
 @pytest.fixture
@@ -40,9 +41,18 @@ def finished_as_told(command: str, warehouse: Path, cluster) -> float:
         job = Job(command, warehouse, cluster)
         if job.end() == 0:
             return time.monotonic() - began
-        if refused := TO_DELETE.search(job.tail().splitlines()[-1] + " "):
-            Path(refused[1]).unlink()
+        if refused := TORN.search(job.tail().splitlines()[-1]):
+            delete(Path(refused["folder"] or refused["file"]))
     raise AssertionError(job.tail())
+
+
+def delete(named: Path) -> None:
+    if named.is_dir():
+        shutil.rmtree(named)
+        return
+    named.unlink(missing_ok=True)
+    if named.name.endswith(".checkpoint.parquet"):
+        named.with_name("_last_checkpoint").unlink(missing_ok=True)
 
 
 @pytest.mark.parametrize("name", INGEST)
