@@ -79,7 +79,7 @@ class DatabricksLake:
         refuse_newer({name: version.schema_version for name, version in of.items()})
         if len(of) < len(tables):
             return Rows([], is_capped=False)
-        key = (sql, cap, frozen(parameters), prefixes, tuple(of.items()))
+        question = (sql, cap, frozen(parameters), prefixes)
 
         def response() -> Rows:
             numbers = {name: version.number for name, version in of.items()}
@@ -87,4 +87,4 @@ class DatabricksLake:
             found = milliseconds(self._connections.ask(text, bound(text, {**parameters, "cap": cap + 1}, prefixes)))
             return rows_of(found, cap)
 
-        return self._query_cache.get(key, response)
+        return self._query_cache.get(question, of, response)

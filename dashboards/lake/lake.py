@@ -174,7 +174,7 @@ class LocalLake:
         refuse_newer({name: source.schema_version for name, source in sources.items()})
         if len(sources) < len(question.tables):
             return Rows([], is_capped=False)
-        return self._query_cache.get((question.key, tuple(sources.items())), lambda: self._response(question, sources))
+        return self._query_cache.get(question.key, sources, lambda: self._response(question, sources))
 
     def _response(self, question: Question, sources: Mapping[str, Source]) -> Rows:
         with self._duckdb.cursor() as cursor:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from concurrent.futures import Future
 from threading import Lock
 from typing import Any, NamedTuple
@@ -11,6 +11,9 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 Row = dict[str, Any]
+
+_Key = tuple[Hashable, tuple[tuple[str, Hashable], ...]]
+"""A question, and the versions of its tables."""
 
 RESPONSE_BYTES = 16 << 20
 """Largest result, in bytes as Arrow. As Python values it takes up to 15 times as much."""
@@ -43,18 +46,28 @@ def rows_of(found: pa.Table, cap: int) -> SizedRows:
 
 
 class QueryCache:
-    """The most recently used results, limited to a number of cells. Thread-safe."""
+    """The most recently used results, limited to a number of cells. Thread-safe.
+
+    A result belongs to versions of tables. When one of these tables has another version, the result is dropped, because
+    nobody asks for it again: it would keep the files, schema and texts of its version in memory.
+    """
 
     def __init__(self, cells: int) -> None:
         self._cells = cells
         self._size = 0
         self._lock = Lock()
-        self._entries: OrderedDict[Hashable, Rows] = OrderedDict()
-        self._underway: dict[Hashable, Future[Rows]] = {}
+        self._current: dict[str, Hashable] = {}
+        self._entries: OrderedDict[_Key, Rows] = OrderedDict()
+        self._underway: dict[_Key, Future[Rows]] = {}
 
-    def get(self, key: Hashable, ask: Callable[[], Rows]) -> Rows:
-        """Return the cached result, or run `ask`. Concurrent callers with the same key share one result or error."""
+    def get(self, question: Hashable, versions: Mapping[str, Hashable], ask: Callable[[], Rows]) -> Rows:
+        """Return the cached result for these versions by table name, or run `ask`.
+
+        Concurrent callers with the same question and versions share one result or error.
+        """
+        key = question, tuple(versions.items())
         with self._lock:
+            self._drop_others(versions)
             if (response := self._entries.get(key)) is not None:
                 self._entries.move_to_end(key)
                 return response
@@ -77,15 +90,29 @@ class QueryCache:
                 if mine.exception() is None:
                     self._keep(key, mine.result())
 
-    def _keep(self, key: Hashable, response: Rows) -> None:
+    def _drop_others(self, versions: Mapping[str, Hashable]) -> None:
+        """Drop results of other versions of these tables."""
+        if all(self._current.get(name) == version for name, version in versions.items()):
+            return
+        self._current.update(versions)
+        for key in [each for each in self._entries if any(self._current[name] != at for name, at in each[1])]:
+            self._size -= _cells(key, self._entries.pop(key))
+
+    def _keep(self, key: _Key, response: Rows) -> None:
+        if any(self._current[name] != at for name, at in key[1]):
+            return
         self._entries[key] = response
-        self._size += _cells(response)
+        self._size += _cells(key, response)
         while self._size > self._cells:
-            _, oldest = self._entries.popitem(last=False)
-            self._size -= _cells(oldest)
+            self._size -= _cells(*self._entries.popitem(last=False))
 
 
-def _cells(response: Rows) -> int:
+def _cells(key: _Key, response: Rows) -> int:
+    """Return the cells of the result and of the question, which may name a thousand groups."""
     cells = len(response.rows) * len(response.rows[0]) if response.rows else 0
     size = response.size if isinstance(response, SizedRows) else 0
-    return 1 + max(cells, size // CELL_BYTES)
+    return _values(key[0]) + max(cells, size // CELL_BYTES)
+
+
+def _values(part: Hashable) -> int:
+    return sum(map(_values, part)) if isinstance(part, tuple) else 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 
 import duckdb
@@ -99,7 +100,7 @@ def test_who_asks_the_same_at_once_is_answered_by_one_question():
         return Rows([{"a": 1}], is_capped=False)
 
     with ThreadPoolExecutor(8) as pool:
-        waiting = [pool.submit(responses.get, "key", ask) for _ in range(8)]
+        waiting = [pool.submit(responses.get, "key", {}, ask) for _ in range(8)]
         release.set()
         assert 1 == len({id(each.result()) for each in waiting})
     assert [1] == asked
@@ -120,8 +121,8 @@ def test_many_may_ask_different_questions_at_once(tmp_path):
 def test_a_question_that_failed_is_asked_again():
     responses = QueryCache(100)
     with pytest.raises(ZeroDivisionError):
-        responses.get("key", lambda: 1 // 0)
-    assert [] == responses.get("key", lambda: Rows([], is_capped=False)).rows
+        responses.get("key", {}, lambda: 1 // 0)
+    assert [] == responses.get("key", {}, lambda: Rows([], is_capped=False)).rows
 
 
 def test_kept_answers_have_an_upper_size():
@@ -132,5 +133,41 @@ def test_kept_answers_have_an_upper_size():
         return Rows([{"a": 1, "b": 2}] * 5, is_capped=False)
 
     for key in ("one", "two", "three", "three", "two", "one"):
-        responses.get(key, lambda key=key: ask(key))
+        responses.get(key, {}, lambda key=key: ask(key))
     assert ["one", "two", "three", "one"] == asked
+
+
+def test_results_of_earlier_versions_are_dropped():
+    class Version:
+        """The files of a version."""
+
+    responses, versions = QueryCache(1_000_000), []
+    for n in range(50):
+        groups, health = Version(), Version()
+        versions += [weakref.ref(groups), weakref.ref(health)]
+        responses.get(("health", n), {"health": health}, lambda: Rows([{"a": 1}], is_capped=False))
+        responses.get(("both", n), {"groups": groups, "health": health}, lambda: Rows([], is_capped=False))
+    del groups, health
+    assert 2 == sum(version() is not None for version in versions)
+
+
+def test_a_result_that_arrives_after_a_newer_version_is_not_kept():
+    responses, asked = QueryCache(100), []
+
+    def ask(version):
+        asked.append(version)
+        if version == 1:
+            responses.get("key", {"groups": 2}, lambda: ask(2))
+        return Rows([{"version": version}], is_capped=False)
+
+    assert [{"version": 1}] == responses.get("key", {"groups": 1}, lambda: ask(1)).rows
+    assert [{"version": 2}] == responses.get("key", {"groups": 2}, lambda: ask(2)).rows
+    assert [1, 2] == asked
+
+
+def test_the_names_in_a_question_count_as_cells():
+    responses, asked = QueryCache(1_000), []
+    for number in (1, 2, 1):
+        names = tuple(f"group {n}" for n in range(900))
+        responses.get((number, names), {}, lambda number=number: asked.append(number) or Rows([], is_capped=False))
+    assert [1, 2, 1] == asked
