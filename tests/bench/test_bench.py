@@ -23,7 +23,7 @@ def test_every_measurement_says_in_a_sentence_what_it_measures(capsys) -> None:
 
 def test_what_cannot_be_measured_is_answered_with_what_can(capsys) -> None:
     assert 2 == main(["bench", "speed"])
-    assert "no benchmark speed: choose one of alerts, " in capsys.readouterr().err
+    assert "no benchmark speed: choose one of aged_day, alerts, " in capsys.readouterr().err
 
 
 def test_a_wheel_without_benches_says_where_they_are(capsys, monkeypatch, tmp_path) -> None:

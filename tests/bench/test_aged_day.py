@@ -1,0 +1,98 @@
+"""The aged day weighs every process of a tree from outside and from within, and tells growth from peaks."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from testing.ageing.curves import LEAST, Sample, growth, slope, verdict, write
+from testing.ageing.processes import environment, role, sample
+
+ROOT = Path(__file__).parents[2]
+WORK = """
+import os, sys, time
+from pathlib import Path
+import pyarrow as pa
+from dashboards.lake.lake import LocalLake
+from jobs.tables.engine import connect
+
+lake = LocalLake(sys.argv[1])
+rows = pa.array(range(1_000_000))
+with connect() as engine:
+    engine.execute("SELECT 1")
+if os.fork() == 0:
+    time.sleep(60)
+print("ready", flush=True)
+time.sleep(60)
+"""
+
+
+def until(found, seconds=60):
+    end = time.monotonic() + seconds
+    while not (out := found()):
+        assert time.monotonic() < end
+        time.sleep(0.2)
+    return out
+
+
+def test_a_process_and_its_fork_are_weighed_from_outside_and_from_within(tmp_path) -> None:
+    inside = tmp_path / "inside"
+    known = environment(inside, {**os.environ, "PYTHONPATH": str(ROOT)})
+    command = [sys.executable, "-P", "-c", WORK, str(tmp_path)]
+    with subprocess.Popen(command, env=known, stdout=subprocess.PIPE, process_group=0) as process:
+        try:
+            assert process.stdout is not None
+            assert b"ready\n" == process.stdout.readline()
+
+            def whole():
+                (figures,) = sample(process.pid, inside).values()
+                return figures if figures.get("duckdb instances") == 4 else None
+
+            figures = until(whole)
+        finally:
+            os.killpg(process.pid, 9)
+    assert 2 == figures["processes"]
+    assert figures["pss"] >= figures["pss anon"] > 20
+    assert figures["malloc used"] > 8
+    assert figures["arrow"] >= 16
+    assert figures["python blocks"] > 100_000
+    assert figures["threads"] >= 4
+    assert {"malloc free", "duckdb", "open files", "pss file"} <= figures.keys()
+
+
+def test_processes_are_named_by_what_they_do() -> None:
+    daemon = ["python", "-m", "jobs.spark.worker_daemon", "pyspark.worker"]
+    assert "up" == role(["python", "-P", "-m", "jobs.cli", "up", "--port", "0"], [])
+    assert "found_as_of" == role(
+        ["python", "-P", "-m", "jobs.processes.worker_process", "jobs.gold", "found_as_of"], []
+    )
+    assert "spark daemon" == role(daemon, ["java"])
+    assert "spark worker" == role(daemon, daemon)
+    assert "dashboards.app" == role(["python", "-P", "-m", "dashboards.app", "--port", "0"], [])
+    assert "supervisor" == role(["python", "-I", "processes.py", "15", "python", "-m", "dashboards.app"], [])
+    assert "java" == role(["/usr/bin/java", "-m", "x"], [])
+
+
+def samples(sizes):
+    step = 3 * LEAST / len(sizes)
+    return [Sample(10.0 * n, round(step * n), {"up": {"pss anon": size}}, {}) for n, size in enumerate(sizes, 1)]
+
+
+def test_growth_is_told_from_warm_up_and_from_single_peaks(tmp_path) -> None:
+    flat = samples([100 + n for n in range(20)] + [120] * 20 + [400] * 3 + [120] * 17)
+    assert 0 == growth(flat, "up", "pss anon")
+    assert "does not grow" in verdict("up", growth(flat, "up", "pss anon"))
+    rising = samples([100 + n for n in range(60)])
+    found = growth(rising, "up", "pss anon")
+    assert found is not None
+    assert abs(found - 100) < 2
+    assert "grows by 100 MB per 1,000 batches" in verdict("up", found)
+    assert growth(rising[:20], "up", "pss anon") is None
+    assert growth(rising, "java", "pss anon") is None
+    assert "too few" in verdict("java", None)
+    write(rising, tmp_path / "curves")
+    assert 61 == len((tmp_path / "curves.csv").read_text().splitlines())
+    assert slope([]) is None
