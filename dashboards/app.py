@@ -22,6 +22,7 @@ from dash.development.base_component import Component
 from flask import Response
 
 from dashboards import urlstate
+from dashboards.lake.allocators import keep_trimmed, settle_allocators
 from dashboards.lake.folder import not_a_folder
 from dashboards.lake.lake import Lake, LakeError, LocalLake, WarmLake
 from dashboards.lake.readers import ReadersLake, readers_table
@@ -333,6 +334,7 @@ def serve(lake: WarmLake, *, host: str, port: int, access: Access) -> int:
     sys.stdout.flush()
     # The server shuts down cleanly on SystemExit. A shell's background jobs ignore SIGINT.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    keep_trimmed()
     server.run()
     sys.stdout.flush()
     # A request may still run in DuckDB, and interpreter shutdown would crash it. Nothing is written here.
@@ -381,5 +383,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
+    settle_allocators()
     without_pandas()
     sys.exit(main())

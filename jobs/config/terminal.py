@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import faulthandler
 import os
 import sys
 from collections.abc import Iterator
@@ -22,6 +23,14 @@ def say(text: str, file: TextIO | None = None) -> None:
 def warn(text: str) -> None:
     """Print one line to stderr."""
     say(text, sys.stderr)
+
+
+def trace_crashes() -> None:
+    """Let this process and its children write the Python stack of each thread to stderr if native code ends them."""
+    os.environ.setdefault("PYTHONFAULTHANDLER", "1")
+    # Without a file, as in a notebook, there is nothing to write to.
+    with suppress(AttributeError, OSError, ValueError, RuntimeError):
+        faulthandler.enable(sys.stderr)
 
 
 def write_line(line: str) -> None:

@@ -17,10 +17,10 @@ from contextlib import suppress
 from importlib import import_module
 from typing import IO, Any, Self
 
+from dashboards.lake.allocators import trim
 from dashboards.lake.without_pandas import without_pandas
 from jobs.processes.processes import die_with_parent
 from jobs.tables.engine import disable_file_cache
-from jobs.tables.memory import trim
 
 RENEWED_S = 600.0
 """Lifetime of a worker process in seconds. Its end frees memory that allocators and caches keep: after hours, that is

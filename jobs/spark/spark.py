@@ -10,6 +10,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from dashboards.lake.allocators import settle_allocators
 from jobs.setup.jars import jars
 from jobs.setup.java import java_home
 from jobs.spark import class_archive_file
@@ -19,11 +20,6 @@ LOGGING = Path(__file__).with_name("log4j2.properties")
 
 HEAP = "-XX:+UseSerialGC -XX:MinHeapFreeRatio=20 -XX:MaxHeapFreeRatio=50 -XX:-ShrinkHeapInSteps"
 """JVM options for a heap that shrinks again after a long history was read."""
-
-ARENAS = "2"
-"""Number of malloc arenas of GNU's C library. By default a JVM with a hundred threads gets sixteen, and each keeps
-freed memory.
-"""
 
 FEW_ROWS = {
     "spark.sql.adaptive.enabled": "false",
@@ -48,7 +44,8 @@ def session(app_name: str, *, cores: int = 2, spare: int = 0, driver_memory: str
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     os.environ["JAVA_HOME"] = str(java_home())
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    os.environ.setdefault("MALLOC_ARENA_MAX", ARENAS)
+    # Of the JVM as well: with a hundred threads it would have sixteen arenas.
+    settle_allocators()
     for key, value in _local(cores, driver_memory).items():
         builder = builder.config(key, value)
     with filtered_stderr():

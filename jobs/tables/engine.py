@@ -18,8 +18,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from duckdb import DuckDBPyConnection, DuckDBPyRelation
 
+from dashboards.lake.allocators import trim
 from dashboards.lake.delta_files import relation
-from jobs.tables.memory import trim
 from jobs.tables.silver_rows import current_files
 from pipelines.arrow_types import schema_of
 from schemas.tables import Table

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from dashboards.lake.allocators import trim
 from jobs.tables.data_file import write
-from jobs.tables.memory import trim
 from pipelines import rows_of_tables
 from pipelines.arrow_types import TYPES
 
