@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -17,18 +18,26 @@ from dashboards.lake.delta_files import DeltaFiles, Source
 from dashboards.lake.file_index import ALWAYS, SPANS, Between, FileIndex
 from dashboards.lake.query_cache import QueryCache, Row, Rows, rows_of
 from dashboards.lake.row_filter import filtered
+from dashboards.lake.running_queries import running
 from schemas.bronze import BRONZE
 from schemas.gold import GOLD
 from schemas.operations import OPERATIONS
 from schemas.silver import REASSIGNMENT_TABLES, SILVER
 from schemas.tables import SCHEMA_VERSION
 
+LOG = logging.getLogger(__name__)
 TABLES = (*BRONZE, *SILVER, *REASSIGNMENT_TABLES, *GOLD, *OPERATIONS)
 COLUMNS = {table.name: set(table.names) for table in TABLES}
 Parameter = str | int | float | datetime | Sequence[str]
 Tables = Sequence[str] | Mapping[str, Between]
 CELLS = 1_000_000
 """Limit of the cells in cached results: about 100 MB."""
+
+MEMORY = "256MB"
+"""Limit of DuckDB's memory. Without a folder for temporary files, a query that needs more fails."""
+
+RENEWED_AFTER = 10_000
+"""Queries after which DuckDB's instance is replaced. It keeps 1-2 kB of each (DuckDB 2.0): 10 MB until then."""
 
 __all__ = [
     "CELLS",
@@ -97,21 +106,35 @@ class LocalLake:
         self._files = DeltaFiles(Path(warehouse), (table.name for table in TABLES), fresh_seconds)
         self._query_cache = QueryCache(cells)
         self._file_indexes = {name: FileIndex(name) for name in SPANS}
-        self._duckdb = duckdb.connect(config={"threads": 2, "memory_limit": "256MB", "temp_directory": ""})
-        self._duckdb.execute("SET GLOBAL TimeZone = 'UTC'")
-        self._duckdb.execute(f"SET enable_external_file_cache = {str(keeps_files).lower()}")
+        self._folder, self._keeps_files = str(Path(warehouse).absolute()), keeps_files
+        self._duckdb, self._asked_of_it = self._new_instance(), 0
+
+    def _new_instance(self) -> DuckDBPyConnection:
+        instance = duckdb.connect(config={"threads": 2, "memory_limit": MEMORY, "temp_directory": ""})
+        instance.execute("SET GLOBAL TimeZone = 'UTC'")
+        instance.execute(f"SET enable_external_file_cache = {str(self._keeps_files).lower()}")
         # Delta never rewrites a file in place.
-        self._duckdb.execute("SET validate_external_file_cache = 'NO_VALIDATION'")
+        instance.execute("SET validate_external_file_cache = 'NO_VALIDATION'")
         # Limit queries to the warehouse's files: no other file, no network, no extension.
-        self._duckdb.execute("SET allowed_directories = $folders", {"folders": [str(Path(warehouse).absolute())]})
+        instance.execute("SET allowed_directories = $folders", {"folders": [self._folder]})
         for setting in (
             "python_enable_replacements",
             "enable_external_access",
             "autoload_known_extensions",
             "autoinstall_known_extensions",
         ):
-            self._duckdb.execute(f"SET {setting} = false")
-        self._duckdb.execute("SET lock_configuration = true")
+            instance.execute(f"SET {setting} = false")
+        instance.execute("SET lock_configuration = true")
+        return instance
+
+    def _cursor(self) -> DuckDBPyConnection:
+        """Return a cursor of the instance, which is replaced after `RENEWED_AFTER` queries."""
+        with self._lock:
+            self._asked_of_it += 1
+            if self._asked_of_it > RENEWED_AFTER:
+                # Cursors that still use the old instance keep it alive.
+                self._duckdb, self._asked_of_it = self._new_instance(), 1
+            return self._duckdb.cursor()
 
     def warm(self) -> None:
         """Read which files have rows of which groups, so that the first query on a group need not wait."""
@@ -119,7 +142,7 @@ class LocalLake:
             with self._lock:
                 source = self._files.source(name)
             # If files vanish meanwhile, the next query handles it.
-            with suppress(duckdb.Error), self._duckdb.cursor() as cursor:
+            with suppress(duckdb.Error), running(), self._cursor() as cursor:
                 if source is not None and source.is_even:
                     index.files(cursor, source.files, "", "", ALWAYS)
 
@@ -145,7 +168,10 @@ class LocalLake:
             return self._asked(question)
         except duckdb.BinderException as error:
             raise self._older(question, str(error)) or error from None
-        except duckdb.OutOfMemoryException:
+        except duckdb.OutOfMemoryException as error:
+            LOG.warning(
+                "%s; left in use: %s; query: %s", str(error).split("\n", 1)[0], self._memory(), sql.strip()[:200]
+            )
             raise LakeError(
                 "This page needs more memory than the pages have: choose a shorter range, or one group."
             ) from None
@@ -155,6 +181,14 @@ class LocalLake:
                 for name in tables:
                     self._files.forget(name)
             return self._asked(question)
+
+    def _memory(self) -> str:
+        """Return the memory that DuckDB uses for each purpose, to find out who took it."""
+        with running(), self._cursor() as cursor:
+            found = cursor.execute(
+                "SELECT tag, memory_usage_bytes FROM duckdb_memory() WHERE memory_usage_bytes > 0 ORDER BY 2 DESC"
+            ).fetchall()
+        return ", ".join(f"{tag} {size / 1e6:.1f} MB" for tag, size in found) or "nothing"
 
     def _older(self, question: Question, message: str) -> LakeError | None:
         """Return the error for a query that failed because the table lacks a column; None for other failures."""
@@ -177,7 +211,7 @@ class LocalLake:
         return self._query_cache.get(question.key, sources, lambda: self._response(question, sources))
 
     def _response(self, question: Question, sources: Mapping[str, Source]) -> Rows:
-        with self._duckdb.cursor() as cursor:
+        with running(), self._cursor() as cursor:
             for name, source in sources.items():
                 whole = source.relation(cursor, name, self._needed(cursor, name, source, question))
                 prefixes = question.prefixes

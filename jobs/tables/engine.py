@@ -8,7 +8,7 @@ from __future__ import annotations
 import atexit
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from pathlib import Path
@@ -20,6 +20,7 @@ from duckdb import DuckDBPyConnection, DuckDBPyRelation
 
 from dashboards.lake.allocators import trim
 from dashboards.lake.delta_files import relation
+from dashboards.lake.running_queries import finish, running
 from jobs.tables.silver_rows import current_files
 from pipelines.arrow_types import schema_of
 from schemas.tables import Table
@@ -31,23 +32,36 @@ AT_ONCE = 300_000
 """Rows of a piece. Decoded, they take some hundred MB."""
 
 GONE_AFTER = 200
-"""Queries after which the old instance is no longer in use."""
+"""Queries after which the old instance is no longer in use, and after which a file that none of them opened counts as
+replaced. A batch runs 38 queries.
+"""
 
-KEPT_FILES = 500
-"""Files after which the instance is replaced. It keeps 150 kB per file, and 500 files take a quarter of an hour."""
+KEPT_FILES = 100
+"""Replaced files after which the instance is replaced. It keeps 150 kB for each file that it ever opened, and a batch
+replaces ten. Later, the freed memory would be in so many pieces that the allocator could not return it.
+"""
 
 
 @dataclass(slots=True)
 class _Asked:
-    """The queries and files of the instance, and whether it caches file metadata."""
+    """The number of queries of the instance, its files with the number of their last query, and whether it caches file
+    metadata.
+    """
 
     questions: int = 0
-    files: set[str] = field(default_factory=set)
+    files: dict[str, int] = field(default_factory=dict)
     keeps: bool = True
+
+    def add(self, files: Sequence[str]) -> None:
+        self.files.update(dict.fromkeys(files, self.questions))
 
     @property
     def is_enough(self) -> bool:
-        return self.questions >= RENEWED_AFTER or (len(self.files) > KEPT_FILES and self.questions > GONE_AFTER)
+        if self.questions <= GONE_AFTER or len(self.files) <= KEPT_FILES:
+            return self.questions >= RENEWED_AFTER
+        # Copied, because other threads add files.
+        replaced = sum(at < self.questions - GONE_AFTER for at in list(self.files.values()))
+        return replaced > KEPT_FILES or self.questions >= RENEWED_AFTER
 
 
 _making = threading.Lock()
@@ -57,17 +71,20 @@ _asked = _Asked()
 @contextmanager
 def connect() -> Iterator[DuckDBPyConnection]:
     """Yield a connection with private views. Timestamps are UTC."""
+    with running(), _connection() as connection:
+        yield connection
+
+
+def _connection() -> DuckDBPyConnection:
     with _making:
         if _asked.is_enough:
             # Connections that still use the old instance keep it alive.
             _instance.cache_clear()
-            _asked.questions, _asked.files = 0, set()
+            _asked.questions, _asked.files = 0, {}
         elif _asked.questions == GONE_AFTER:
             trim()
         _asked.questions += 1
-        connection = _instance().cursor()
-    with connection:
-        yield connection
+        return _instance().cursor()
 
 
 def disable_file_cache() -> None:
@@ -90,8 +107,11 @@ def _instance() -> DuckDBPyConnection:
 
 
 def _close() -> None:
+    finish()
     if _instance.cache_info().currsize:
-        _instance().close()
+        # A query that takes longer than the wait keeps it open.
+        with suppress(duckdb.Error):
+            _instance().close()
         _instance.cache_clear()
 
 
@@ -108,7 +128,7 @@ def show_files(connection: DuckDBPyConnection, name: str, table: Table, files: S
     DuckDB reads the files itself. It decodes a column of a row only if the columns before it pass the filter, which is
     a fifth of the work of a scan by Arrow.
     """
-    _asked.files.update(files)
+    _asked.add(files)
     schema, is_even = schema_of(table), all(_has_all(file, table.names) for file in files)
     connection.register(name, relation(connection, name, files, schema, is_even=is_even))
 
@@ -121,7 +141,7 @@ def in_pieces(rows: DuckDBPyRelation, schema: pa.Schema) -> Iterator[pa.Table]:
 
 def files_with_matches(connection: DuckDBPyConnection, files: Sequence[str], which: str, **values: object) -> list[str]:
     """Return the files with a row in the view `found` that passes `which`, the rest of the query."""
-    _asked.files.update(files)
+    _asked.add(files)
     connection.register("found", connection.read_parquet(list(files), filename=True))
     rows = connection.sql(f"SELECT DISTINCT filename FROM found {which}", params=values or None).fetchall()  # noqa: S608 - our own words
     return sorted(file for (file,) in rows)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from datetime import UTC, datetime
 
 import duckdb
@@ -50,10 +51,15 @@ def test_one_who_asks_does_not_see_what_another_does(files) -> None:
         later.sql("FROM mine")
 
 
-def test_a_new_instance_comes_where_the_old_one_has_seen_many_files(monkeypatch, files) -> None:
+def test_a_new_instance_comes_when_the_old_one_has_seen_many_files_that_were_replaced(
+    monkeypatch, files, tmp_path
+) -> None:
     monkeypatch.setattr(engine, "_asked", engine._Asked())
     monkeypatch.setattr(engine, "KEPT_FILES", 1)
     monkeypatch.setattr(engine, "GONE_AFTER", 2)
+    later = [str(tmp_path / f"later{n}.parquet") for n in range(6)]
+    for path in later:
+        shutil.copy(files[1], path)
 
     def ask(paths: list[str]) -> object:
         with connect() as connection:
@@ -61,12 +67,12 @@ def test_a_new_instance_comes_where_the_old_one_has_seen_many_files(monkeypatch,
             assert len(connection.sql("FROM marks").fetchall()) == len(paths)
             return engine._instance()
 
-    first = ask(files[:1])
-    assert [first] * 3 == [ask(files[:1]) for _ in range(3)], "the same file again and again"
-    assert first is ask(files)
-    second = ask(files)
-    assert second is not first
-    assert [second] * 2 == [ask(files) for _ in range(2)], "but not for each question"
+    first = ask(files)
+    assert [first] * 9 == [ask(files) for _ in range(9)], "the same files again and again"
+    instances = [ask([path]) for path in later]
+    assert instances[:2] == [first] * 2, "files of the last queries may still be current"
+    assert instances[-1] is not first
+    assert len({*map(id, instances)}) == 2, "but not for each question"
 
 
 def test_a_new_instance_takes_over_while_the_old_one_still_answers(monkeypatch) -> None:

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from dashboards.lake.lake import LocalLake
+from dashboards.lake.lake import LakeError, LocalLake
 from dashboards.lake.query_cache import QueryCache, Rows
 from testing import sample
 
@@ -80,6 +80,30 @@ def test_nothing_but_the_warehouse_can_be_reached(tmp_path, sql):
     write(tmp_path, "a")
     with pytest.raises(duckdb.Error):
         LocalLake(tmp_path).query(sql, ["groups"], 1, {})
+
+
+def test_a_query_that_needs_too_much_memory_is_logged_with_what_uses_it(tmp_path, monkeypatch, caplog):
+    monkeypatch.setattr("dashboards.lake.lake.MEMORY", "40MB")
+    write(tmp_path, "a")
+    sql = "SELECT a.range + b.range AS n FROM range(4000) a, range(4000) b, groups GROUP BY n, a.range ORDER BY n % 7 LIMIT $cap"
+    with pytest.raises(LakeError, match="needs more memory"):
+        LocalLake(tmp_path).query(sql, ["groups"], 1_000_000, {})
+    (record,) = caplog.records
+    assert "Out of Memory Error" in record.getMessage()
+    assert "left in use: " in record.getMessage()
+    assert "query: SELECT a.range" in record.getMessage()
+
+
+def test_an_instance_that_answered_many_queries_is_replaced(tmp_path, monkeypatch):
+    monkeypatch.setattr("dashboards.lake.lake.RENEWED_AFTER", 3)
+    write(tmp_path, "a")
+    lake, instances = LocalLake(tmp_path, fresh_seconds=0), []
+    for n in range(7):
+        assert [(n,)] == asked(lake, f"SELECT {n} FROM groups LIMIT $cap")
+        instances.append(lake._duckdb)
+    assert [True, True, True, False, False, False, False] == [each is instances[0] for each in instances]
+    assert instances[3] is instances[5]
+    assert instances[6] is not instances[3]
 
 
 def test_a_time_means_the_same_wherever_the_pages_run(tmp_path, monkeypatch, now):
