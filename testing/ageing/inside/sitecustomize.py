@@ -55,7 +55,8 @@ def _engines() -> list[Any] | None:
         engines.append(module._instance())  # noqa: SLF001
     lake = getattr(sys.modules.get("dashboards.lake.lake"), "LocalLake", None)
     if lake is not None:
-        engines += [each._duckdb for each in gc.get_objects() if type(each) is lake]  # noqa: SLF001
+        # Not `gc.get_objects`: it also refers to tuples that another thread is making, and their making then fails.
+        engines += [each._duckdb for each in gc.get_referrers(lake) if type(each) is lake]  # noqa: SLF001
     return engines or None
 
 
