@@ -173,7 +173,8 @@ class LocalLake:
                 "%s; left in use: %s; query: %s", str(error).split("\n", 1)[0], self._memory(), sql.strip()[:200]
             )
             raise LakeError(
-                "This page needs more memory than the pages have: choose a shorter range, or one group."
+                f"A query needs more memory than the {MEMORY} that DuckDB has here (the log lists its use): on a "
+                "page, choose a shorter range, or one group."
             ) from None
         except duckdb.IOException:
             # Files of the open version were deleted, so there is a newer version.
@@ -183,7 +184,7 @@ class LocalLake:
             return self._asked(question)
 
     def _memory(self) -> str:
-        """Return the memory that DuckDB uses for each purpose, to find out who took it."""
+        """Return the memory that DuckDB uses for each purpose."""
         with running(), self._cursor() as cursor:
             found = cursor.execute(
                 "SELECT tag, memory_usage_bytes FROM duckdb_memory() WHERE memory_usage_bytes > 0 ORDER BY 2 DESC"

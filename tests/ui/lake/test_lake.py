@@ -82,7 +82,7 @@ def test_nothing_but_the_warehouse_can_be_reached(tmp_path, sql):
         LocalLake(tmp_path).query(sql, ["groups"], 1, {})
 
 
-def test_a_query_that_needs_too_much_memory_is_logged_with_what_uses_it(tmp_path, monkeypatch, caplog):
+def test_a_query_that_needs_too_much_memory_is_logged_with_its_use(tmp_path, monkeypatch, caplog):
     monkeypatch.setattr("dashboards.lake.lake.MEMORY", "40MB")
     write(tmp_path, "a")
     sql = "SELECT a.range + b.range AS n FROM range(4000) a, range(4000) b, groups GROUP BY n, a.range ORDER BY n % 7 LIMIT $cap"
