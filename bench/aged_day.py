@@ -23,7 +23,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from itertools import pairwise
 from pathlib import Path
@@ -31,6 +31,10 @@ from pathlib import Path
 from bench.load import OVERRIDES, Load, create_offsets_topic, produce
 from bench.page_load.reader import reading
 from jobs.lab.broker import Broker
+from jobs.tables.create_tables import create_tables
+from jobs.tables.delta_io import checkpoint_path
+from schemas.bronze import BRONZE
+from schemas.silver import SILVER
 from testing.ageing.curves import Sample, after_warm_up, growth, verdict, write
 from testing.ageing.processes import Figures, environment, sample
 
@@ -134,18 +138,19 @@ def main() -> None:
             return log
 
         began = time.monotonic()
-        log = pages_log = begin("up", "--port", "0")
+        if arguments.alone:
+            # Before `up`, which would otherwise send the alerts itself.
+            create_tables(None, warehouse, (*BRONZE, *SILVER))
+            begin("notify")
+            _wait(running, out, (checkpoint_path(warehouse, "notify") / "held").exists)
+        log = begin("up", "--port", "0")
+        pages_log = begin("serve", "--port", "0") if arguments.alone else log
         share = (servers, load, round(time.time() * 1000), range(load.groups))
         producer = multiprocessing.get_context("spawn").Process(target=produce, args=share)
         producer.start()
         stack.callback(producer.join)
         stack.callback(producer.terminate)
-        while not batches(log):
-            _refuse_ended(running, out)
-            time.sleep(0.5)
-        if arguments.alone:
-            pages_log = begin("serve", "--port", "0")
-            begin("notify")
+        _wait(running, out, lambda: bool(batches(log)))
         stack.enter_context(reading(pages_log, warehouse))
         while (done := batches(log)) and len(done) < arguments.batches:
             _refuse_ended(running, out)
@@ -160,11 +165,18 @@ def main() -> None:
         print(line, flush=True)
 
 
+def _wait(running: Mapping[str, subprocess.Popen[bytes]], logs: Path, is_ready: Callable[[], bool]) -> None:
+    while not is_ready():
+        _refuse_ended(running, logs)
+        time.sleep(0.2)
+
+
 def _refuse_ended(running: Mapping[str, subprocess.Popen[bytes]], logs: Path) -> None:
     """Raise `SystemExit` if a process has ended."""
     for command, process in running.items():
         if process.poll() is not None:
-            raise SystemExit(f"`{command}` ended with {process.returncode}: see {logs / command}.log.")
+            print(f"`{command}` ended with {process.returncode}: see {logs / command}.log.", file=sys.stderr)
+            raise SystemExit(1)
 
 
 if __name__ == "__main__":
