@@ -1,4 +1,4 @@
-"""An index of the groups and times in each file of a table, so that a query on one group can skip other files.
+"""An index of the groups and times in each file of a table, so that a query on a group or a range skips other files.
 
 It takes about 24 bytes of memory per file, group and table, read from the file's columns at the first query. A file is
 never skipped if it holds a row of the group whose time overlaps the query's range.
@@ -18,11 +18,15 @@ from duckdb import DuckDBPyConnection
 SPANS = {
     "generations": ("joined_at", "joined_at"),
     "generation_members": ("valid_from_at", "valid_to_at"),
-    "stalls": ("stopped_at_earliest", "resumed_at_latest"),
+    "stalls": (
+        "stopped_at_earliest",
+        "CASE WHEN resumed_at_latest IS NOT NULL THEN greatest(stopped_at_latest, resumed_at_latest) END",
+    ),
     "group_events": ("event_at", "event_at"),
     "rebalances": ("started_at_earliest", "ended_at"),
+    "verdicts": ("joined_at", "joined_at"),
 }
-"""Columns with the start and end of a row; NULL means not yet."""
+"""A column with the start of a row, and an expression with its end; NULL means not yet."""
 
 Between = tuple[datetime | None, datetime | None]
 """From and to, both inclusive; None means no limit."""
@@ -33,13 +37,26 @@ Array = np.ndarray[tuple[int], np.dtype[np.int64]]
 
 
 class FileRange(NamedTuple):
-    """One file: sorted hashes of its groups, each with the first and last microsecond of its rows."""
+    """One file: sorted hashes of its groups, each with the first and last microsecond of its rows, and of all rows."""
 
     groups: Array
     first: Array
     last: Array
+    earliest: int
+    latest: int
 
-    def may_contain(self, group: int, first: int, last: int) -> bool:
+    @classmethod
+    def of(cls, groups: Array, first: Array, last: Array) -> FileRange:
+        """Return the range of a file with rows of these groups. A file without rows overlaps nothing."""
+        earliest, latest = (int(first.min()), int(last.max())) if len(groups) else (MOST, LEAST)
+        return cls(groups, first, last, earliest, latest)
+
+    def may_contain(self, group: int | None, first: int, last: int) -> bool:
+        """Return whether the file may have a row between `first` and `last`, of this group if one is given."""
+        if self.earliest > last or self.latest < first:
+            return False
+        if group is None:
+            return True
         at = int(np.searchsorted(self.groups, group))
         # Two groups may have the same hash; check both.
         while at < len(self.groups) and self.groups[at] == group:
@@ -58,16 +75,17 @@ class FileIndex:
         self._ranges: dict[str, FileRange] = {}
 
     def files(
-        self, cursor: DuckDBPyConnection, files: Sequence[str], cluster: str, group: str, between: Between
+        self, cursor: DuckDBPyConnection, files: Sequence[str], group: tuple[str, str] | None, between: Between
     ) -> list[str]:
-        """Return the `files` that may have rows of the group within `between`."""
+        """Return the `files` that may have rows within `between`, of this cluster and group if they are given."""
         with self._lock:
             missing = [file for file in files if file not in self._ranges]
             if missing:
                 kept = {file: file_range for file, file_range in self._ranges.items() if file in set(files)}
                 self._ranges = kept | self._read(cursor, missing)
             ranges = [self._ranges[file] for file in files]
-        key, first, last = hash((cluster, group)), _micros(between[0], LEAST), _micros(between[1], MOST)
+        key = None if group is None else hash(group)
+        first, last = _micros(between[0], LEAST), _micros(between[1], MOST)
         return [
             file for file, file_range in zip(files, ranges, strict=True) if file_range.may_contain(key, first, last)
         ]
@@ -96,11 +114,11 @@ class FileIndex:
         order = np.lexsort((groups, names))
         groups, names, first, last = groups[order], names[order], first[order], last[order]
         edges = np.searchsorted(names, np.arange(len(known_names) + 1))
-        nothing = FileRange(groups[:0], first[:0], last[:0])
+        nothing = FileRange.of(groups[:0], first[:0], last[:0])
         ranges = dict.fromkeys(files, nothing)
         for number, name in enumerate(known_names):
             part = slice(edges[number], edges[number + 1])
-            ranges[name] = FileRange(groups[part].copy(), first[part].copy(), last[part].copy())
+            ranges[name] = FileRange.of(groups[part].copy(), first[part].copy(), last[part].copy())
         return ranges
 
 

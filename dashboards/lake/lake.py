@@ -144,7 +144,7 @@ class LocalLake:
             # If files vanish meanwhile, the next query handles it.
             with suppress(duckdb.Error), running(), self._cursor() as cursor:
                 if source is not None and source.is_even:
-                    index.files(cursor, source.files, "", "", ALWAYS)
+                    index.files(cursor, source.files, None, ALWAYS)
 
     def versions(self) -> Mapping[str, int]:
         with self._lock:
@@ -221,11 +221,13 @@ class LocalLake:
             return rows_of(milliseconds(asked.to_arrow_table()), question.cap)
 
     def _needed(self, cursor: DuckDBPyConnection, name: str, source: Source, question: Question) -> Sequence[str]:
-        """Return the files that may have rows of the query's group; all files for a query without a group."""
+        """Return the files that may have rows of the query's group and time range; all files if it has neither."""
         cluster, group = question.parameters.get("cluster"), question.parameters.get("group")
-        if name not in SPANS or not source.is_even or not isinstance(cluster, str) or not isinstance(group, str):
+        key = (cluster, group) if isinstance(cluster, str) and isinstance(group, str) else None
+        between = question.tables[name]
+        if name not in SPANS or not source.is_even or (key is None and between == ALWAYS):
             return source.files
-        return self._file_indexes[name].files(cursor, source.files, cluster, group, question.tables[name])
+        return self._file_indexes[name].files(cursor, source.files, key, between)
 
 
 class Question(NamedTuple):

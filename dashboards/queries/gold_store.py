@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from dashboards.lake.lake import Lake, Parameter, Row, Rows, moment
+from dashboards.lake.file_index import Between
+from dashboards.lake.lake import Lake, Parameter, Row, Rows, Tables, moment
 from dashboards.queries.verdict_queries import OF_EPISODE, OF_FLEET, OF_GROUP, OF_REBALANCE, SUM_ROWS
 from dashboards.urlstate import Window
 from schemas.loss_interval import OF_STOPS, OF_SUM, ONE_STOP
@@ -13,6 +14,7 @@ ADVICE_ROWS = 600
 ADVICE_GROUPS = 15
 STORM_ROWS = 200
 STORM_REBALANCES = 1_000
+DAY_MS = 24 * 3_600_000
 MARK_ROWS = 60
 """The highest number of marks in a figure."""
 
@@ -116,7 +118,9 @@ class GoldStore:
     def disturbed(self, cluster: str, groups: Sequence[str], window: Window) -> Rows:
         """Return the generations of these groups in the window, newest first, each with its cost."""
         parameters: dict[str, Parameter] = {"cluster": cluster, "groups": list(groups), **window_parameters(window)}
-        return self._lake.query(DISTURBED, ("generations", "stalls"), STORM_REBALANCES, parameters)
+        # Stalls caused by a generation cannot have ended before it began.
+        tables = of_window(window, "generations") | {"stalls": (moment(window.start - DAY_MS), None)}
+        return self._lake.query(DISTURBED, tables, STORM_REBALANCES, parameters)
 
     def verdict(self, cluster: str, group: str, incarnation: int, generation: int) -> Row | None:
         """Return the verdict on the rebalance to a generation; None if it has none (yet)."""
@@ -141,13 +145,14 @@ class GoldStore:
         """Return the group's rebalances of the window by verdict and cause: their number and loss; `observed` of them
         have observed verdicts. The verdict with the greatest loss comes first.
         """
-        return self._ask(OF_GROUP, ("verdicts",), SUM_ROWS, cluster=cluster, group=group, **window_parameters(window))
+        tables = of_window(window, "verdicts")
+        return self._ask(OF_GROUP, tables, SUM_ROWS, cluster=cluster, group=group, **window_parameters(window))
 
     def fleet_verdicts(self, window: Window) -> list[Row]:
         """Return all rebalances of the window by verdict and cause: their number, groups and loss; `observed` of them
         have observed verdicts. The verdict with the greatest loss comes first.
         """
-        return self._ask(OF_FLEET, ("verdicts",), SUM_ROWS, **window_parameters(window))
+        return self._ask(OF_FLEET, of_window(window, "verdicts"), SUM_ROWS, **window_parameters(window))
 
     def marks(self, window: Window, cluster: str = "", groups: Sequence[str] = ()) -> list[Row]:
         """Return the newest marks of the window, oldest first. If groups are given, omit marks of other groups."""
@@ -156,10 +161,15 @@ class GoldStore:
         )
         return rows[::-1]
 
-    def _ask(self, sql: str, tables: Sequence[str], cap: int, **parameters: Parameter) -> list[Row]:
+    def _ask(self, sql: str, tables: Tables, cap: int, **parameters: Parameter) -> list[Row]:
         return self._lake.query(sql, tables, cap, parameters).rows
 
 
 def window_parameters(window: Window) -> dict[str, Parameter]:
     """Return the window's ends as query parameters."""
     return {"start": moment(window.start), "end": moment(window.end)}
+
+
+def of_window(window: Window, *tables: str) -> dict[str, Between]:
+    """Return the tables of a query that needs only their rows that overlap the window."""
+    return dict.fromkeys(tables, (moment(window.start), moment(window.end)))

@@ -13,10 +13,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from dashboards.lake.file_index import ALWAYS
 from dashboards.lake.lake import LakeError, Parameter, Row, Rows, moment
 from dashboards.queries.diagnosis_queries import DIAGNOSIS_ROWS, NEWEST, OF_WINDOW
 from dashboards.queries.fleet_queries import CELLS, FLEET, TOTALS
-from dashboards.queries.gold_store import window_parameters
+from dashboards.queries.gold_store import DAY_MS, of_window, window_parameters
 from dashboards.queries.group_queries import (
     ADJACENT,
     AFTER,
@@ -45,7 +46,6 @@ from dashboards.queries.pattern_queries import LASTING, LASTING_ROWS, OF_GROUP, 
 from dashboards.urlstate import Window
 from schemas.states import StallCause
 
-DAY_MS = 24 * 3_600_000
 CLUSTERS = 1_000
 FLEET_ROWS = 500
 GENERATION_ROWS = 500
@@ -165,7 +165,7 @@ class Store(LagStore):
         """Return `rebalances` of all groups and their `lost` (resource-seconds): the estimate, hard bounds (`_min`,
         `_max`) and a 90 % interval (`_low`, `_high`).
         """
-        rows = self._ask(TOTALS, ("generations", "stalls"), 1, **window_parameters(window))
+        rows = self._ask(TOTALS, of_window(window, "generations", "stalls"), 1, **window_parameters(window))
         return rows[0] if rows else dict.fromkeys(TOTAL, 0)
 
     def fleet(self, window: Window, q: str = "", wanted: Wanted | None = None) -> Rows:
@@ -176,13 +176,14 @@ class Store(LagStore):
         """
         wanted = wanted or Wanted(rows=FLEET_ROWS)
         parameters: dict[str, Parameter] = {"q": q, **wanted.parameters(), **window_parameters(window)}
-        return self._lake.query(FLEET, ("groups", "generations", "stalls"), wanted.rows, parameters)
+        tables = {"groups": ALWAYS, **of_window(window, "generations", "stalls")}
+        return self._lake.query(FLEET, tables, wanted.rows, parameters)
 
     def cells(self, window: Window, bins: int, groups: Sequence[tuple[str, str]]) -> list[Row]:
         """Return rebalances per group and bin: `cluster`, `group_id`, `bin`, `rebalances`."""
         return self._ask(
             CELLS,
-            ("generations",),
+            of_window(window, "generations"),
             CELL_ROWS,
             start_ms=window.start,
             bin_ms=max(1, -(-window.width // bins)),
@@ -335,8 +336,7 @@ class Store(LagStore):
     def _of_group(self, sql: str, tables: Sequence[str], cap: int, cluster: str, group: str, window: Window) -> Rows:
         """Return the rows that overlap the window."""
         limits = window_parameters(window)
-        of_window = dict.fromkeys(tables, (moment(window.start), moment(window.end)))
-        return self._lake.query(sql, of_window, cap, {"cluster": cluster, "group": group, **limits})
+        return self._lake.query(sql, of_window(window, *tables), cap, {"cluster": cluster, "group": group, **limits})
 
 
 def _move(row: Row) -> tuple[Any, ...]:
