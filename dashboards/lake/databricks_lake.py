@@ -11,6 +11,7 @@ from dashboards.lake.databricks_versions import Versions, WarehouseVersion
 from dashboards.lake.databricks_warehouse import Warehouse
 from dashboards.lake.lake import CELLS, TABLES, LakeError, Parameter, Rows, Tables, frozen, milliseconds, refuse_newer
 from dashboards.lake.query_cache import QueryCache, rows_of
+from dashboards.lake.sums import table_of
 
 FRESH_SECONDS = 10.0
 """Reading the versions takes one statement per table, and the warehouse must be running."""
@@ -62,7 +63,7 @@ class DatabricksLake:
                 raise
             # The version was vacuumed or the table recreated: retry with the current versions.
             newer = self._versions.renewed()
-            if all(newer.get(name) == known.get(name) for name in tables):
+            if all(newer.get(name) == known.get(name) for name in map(table_of, tables)):
                 raise
             return self._asked(newer, *question)
 
@@ -75,8 +76,8 @@ class DatabricksLake:
         parameters: Mapping[str, Parameter],
         prefixes: tuple[str, ...] | None,
     ) -> Rows:
-        of = {name: known[name] for name in tables if name in known}
-        refuse_newer({name: version.schema_version for name, version in of.items()})
+        of = {name: known[table_of(name)] for name in tables if table_of(name) in known}
+        refuse_newer({table_of(name): version.schema_version for name, version in of.items()})
         if len(of) < len(tables):
             return Rows([], is_capped=False)
         question = (sql, cap, frozen(parameters), prefixes)

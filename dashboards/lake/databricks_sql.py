@@ -18,6 +18,7 @@ from sqlglot import exp
 
 from dashboards.lake.lake import TABLES, Parameter
 from dashboards.lake.row_filter import filtered_sql, variables
+from dashboards.lake.sums import SUMS, table_of
 
 KEPT = 512
 PARAMETER = re.compile(r":(p_\w+)")
@@ -32,14 +33,19 @@ def statement(
     parameters: Mapping[str, Parameter],
     prefixes: Sequence[str] | None,
 ) -> str:
-    """Return the text of `sql` over these versions of the tables in `location`.
+    """Return the text of `sql` over these versions of the tables in `location`, of which some may be `SUMS`.
 
     With `prefixes`, the rows are limited by `dashboards.lake.row_filter`.
     """
     lists = frozenset(name for name, value in parameters.items() if _is_list(value))
+    stored = {table_of(name): version for name, version in tables.items()}
     named = [
         f"{quoted(name)} AS ({_shown(f'{source(location, name)} VERSION AS OF {version:d}', name, prefixes)})"
-        for name, version in tables.items()
+        for name, version in stored.items()
+    ]
+    sums = [(name, SUMS[name]) for name in tables if name in SUMS]
+    named += [
+        f"{quoted(name)} AS ({translated(each.sums_sql(each.table, '$start', '$end')).rest})" for name, each in sums
     ]
     query = translated(sql, lists)
     return f"WITH {', '.join([*named, *query.named])} {query.rest}"

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,11 +15,13 @@ import duckdb
 import pyarrow as pa
 from duckdb import DuckDBPyConnection
 
-from dashboards.lake.delta_files import DeltaFiles, Source
+from dashboards.lake.delta_files import DeltaFiles, Source, quoted
 from dashboards.lake.file_index import ALWAYS, SPANS, Between, FileIndex
+from dashboards.lake.file_sums import FileSums, sql_moment
 from dashboards.lake.query_cache import QueryCache, Row, Rows, rows_of
-from dashboards.lake.row_filter import filtered
+from dashboards.lake.row_filter import filtered_sql, variables
 from dashboards.lake.running_queries import running
+from dashboards.lake.sums import SUMS, table_of
 from schemas.bronze import BRONZE
 from schemas.gold import GOLD
 from schemas.operations import OPERATIONS
@@ -30,8 +33,11 @@ TABLES = (*BRONZE, *SILVER, *REASSIGNMENT_TABLES, *GOLD, *OPERATIONS)
 COLUMNS = {table.name: set(table.names) for table in TABLES}
 Parameter = str | int | float | datetime | Sequence[str]
 Tables = Sequence[str] | Mapping[str, Between]
+PARAMETER = re.compile(r"\$(\w+)")
 CELLS = 1_000_000
 """Limit of the cells in cached results: about 100 MB."""
+SUM_BYTES = 48 << 20
+"""Limit of the kept sums of one table."""
 
 MEMORY = "256MB"
 """Limit of DuckDB's memory. Without a folder for temporary files, a query that needs more fails."""
@@ -80,8 +86,8 @@ class Lake(Protocol):
 
         The result is empty if a table is missing. The query ends in `LIMIT $cap`. If it has the parameters `cluster`
         and `group`, it must only use rows of that group, in tables that have groups; `tables` may give the time range
-        (`dashboards.lake.file_index`). With `prefixes`, only groups whose ids begin with one of them are read
-        (`dashboards.lake.row_filter`).
+        (`dashboards.lake.file_index`). A table may be sums over the range (`dashboards.lake.sums`). With `prefixes`,
+        only groups whose ids begin with one of them are read (`dashboards.lake.row_filter`).
         """
 
 
@@ -95,17 +101,25 @@ class WarmLake(Lake, Protocol):
 class LocalLake:
     """The tables `<warehouse>/<table>`, as the jobs write them. Thread-safe; results are cached by (versions, query).
 
-    Newer versions are checked for every `fresh_seconds`. The cache holds at most `cells` cells. With `keeps_files`,
-    DuckDB also caches file contents, which helps repeated queries on the same files.
+    Newer versions are checked for every `fresh_seconds`. The cache holds at most `cells` cells, and the sums of files
+    take at most `sum_bytes` per table. With `keeps_files`, DuckDB also caches file contents, which helps repeated
+    queries on the same files.
     """
 
     def __init__(
-        self, warehouse: str | Path, *, fresh_seconds: float = 1.0, cells: int = CELLS, keeps_files: bool = True
+        self,
+        warehouse: str | Path,
+        *,
+        fresh_seconds: float = 1.0,
+        cells: int = CELLS,
+        sum_bytes: int = SUM_BYTES,
+        keeps_files: bool = True,
     ) -> None:
         self._lock = Lock()
         self._files = DeltaFiles(Path(warehouse), (table.name for table in TABLES), fresh_seconds)
         self._query_cache = QueryCache(cells)
         self._file_indexes = {name: FileIndex(name) for name in SPANS}
+        self._file_sums = {name: FileSums(sums, sum_bytes) for name, sums in SUMS.items()}
         self._folder, self._keeps_files = str(Path(warehouse).absolute()), keeps_files
         self._duckdb, self._asked_of_it = self._new_instance(), 0
 
@@ -137,14 +151,18 @@ class LocalLake:
             return self._duckdb.cursor()
 
     def warm(self) -> None:
-        """Read which files have rows of which groups, so that the first query on a group need not wait."""
-        for name, index in self._file_indexes.items():
+        """Read which files have rows of which groups, and the sums of files, so that the first query need not wait."""
+        for name in (*self._file_indexes, *self._file_sums):
             with self._lock:
-                source = self._files.source(name)
+                source = self._files.source(table_of(name))
             # If files vanish meanwhile, the next query handles it.
             with suppress(duckdb.Error), running(), self._cursor() as cursor:
-                if source is not None and source.is_even:
-                    index.files(cursor, source.files, None, ALWAYS)
+                if source is None or not source.is_even:
+                    continue
+                if name in self._file_sums:
+                    self._file_sums[name].keep(cursor, source)
+                else:
+                    self._file_indexes[name].files(cursor, source.files, None, ALWAYS)
 
     def versions(self) -> Mapping[str, int]:
         with self._lock:
@@ -180,7 +198,7 @@ class LocalLake:
             # Files of the open version were deleted, so there is a newer version.
             with self._lock:
                 for name in tables:
-                    self._files.forget(name)
+                    self._files.forget(table_of(name))
             return self._asked(question)
 
     def _memory(self) -> str:
@@ -193,7 +211,7 @@ class LocalLake:
 
     def _older(self, question: Question, message: str) -> LakeError | None:
         """Return the error for a query that failed because the table lacks a column; None for other failures."""
-        for name in question.tables:
+        for name in map(table_of, question.tables):
             with self._lock:
                 source = self._files.source(name)
             lacking = COLUMNS[name] - set(source.schema.names) if source is not None else set()
@@ -205,26 +223,52 @@ class LocalLake:
 
     def _asked(self, question: Question) -> Rows:
         with self._lock:
-            sources = {name: found for name in question.tables if (found := self._files.source(name)) is not None}
-        refuse_newer({name: source.schema_version for name, source in sources.items()})
+            sources = {
+                name: found for name in question.tables if (found := self._files.source(table_of(name))) is not None
+            }
+        refuse_newer({table_of(name): source.schema_version for name, source in sources.items()})
         if len(sources) < len(question.tables):
             return Rows([], is_capped=False)
         return self._query_cache.get(question.key, sources, lambda: self._response(question, sources))
 
     def _response(self, question: Question, sources: Mapping[str, Source]) -> Rows:
         with running(), self._cursor() as cursor:
-            for name, source in sources.items():
-                whole = source.relation(cursor, name, self._needed(cursor, name, source, question))
-                prefixes = question.prefixes
-                cursor.register(name, whole if prefixes is None else filtered(cursor, name, whole, prefixes))
-            asked = cursor.sql(question.sql, params={**question.parameters, "cap": question.cap + 1})
+            for name, value in variables(question.prefixes or ()).items() if question.prefixes is not None else ():
+                cursor.execute(f"SET VARIABLE {name} = $value", {"value": value})
+            tables = {
+                table: text
+                for name, source in sources.items()
+                for table, text in self._tables(cursor, name, source, question)
+            }
+            asked = cursor.sql(with_tables(question.sql, tables), params=question.values)
             return rows_of(milliseconds(asked.to_arrow_table()), question.cap)
+
+    def _tables(
+        self, cursor: DuckDBPyConnection, name: str, source: Source, question: Question
+    ) -> Iterator[tuple[str, str]]:
+        """Return queries, by name, of what the reader may see of the rows that the question may need, or of their sums.
+
+        The sums of a limited reader are computed from the rows that he may see.
+        """
+        if name in SUMS and question.prefixes is None and source.is_even:
+            yield name, self._file_sums[name].query(cursor, name, source, *_range(question))
+            return
+        table = table_of(name)
+        rows = source.rows(cursor, table, self._needed(cursor, table, source, question))
+        whole = f"SELECT * FROM {rows}"  # noqa: S608 - our own names and files
+        if question.prefixes is None:
+            yield table, whole
+        else:
+            yield f"{table} whole", whole
+            yield table, filtered_sql(table, source.schema.names, len(question.prefixes))
+        if name in SUMS:
+            yield name, SUMS[name].sums_sql(table, *map(sql_moment, _range(question)))
 
     def _needed(self, cursor: DuckDBPyConnection, name: str, source: Source, question: Question) -> Sequence[str]:
         """Return the files that may have rows of the query's group and time range; all files if it has neither."""
         cluster, group = question.parameters.get("cluster"), question.parameters.get("group")
         key = (cluster, group) if isinstance(cluster, str) and isinstance(group, str) else None
-        between = question.tables[name]
+        between = question.between(name)
         if name not in SPANS or not source.is_even or (key is None and between == ALWAYS):
             return source.files
         return self._file_indexes[name].files(cursor, source.files, key, between)
@@ -239,9 +283,37 @@ class Question(NamedTuple):
     prefixes: tuple[str, ...] | None
     tables: Mapping[str, Between]
 
+    def between(self, table: str) -> Between:
+        """Return the time range in which rows of a stored table are needed."""
+        return next((between for name, between in self.tables.items() if table_of(name) == table), ALWAYS)
+
+    @property
+    def values(self) -> Mapping[str, Parameter]:
+        """Return the parameters in the text. The range of sums need not be in it."""
+        named = set(PARAMETER.findall(self.sql))
+        values = {**self.parameters, "cap": self.cap + 1}
+        return {name: value for name, value in values.items() if name in named}
+
     @property
     def key(self) -> tuple[Any, ...]:
         return self.sql, self.cap, frozen(self.parameters), self.prefixes
+
+
+def with_tables(sql: str, tables: Mapping[str, str]) -> str:
+    """Return a query that finds these tables, each of a query that may use the ones before it."""
+    if not tables:
+        return sql
+    # Materialized tables would be read completely, with all columns.
+    named = ", ".join(f"{quoted(name)} AS NOT MATERIALIZED ({text})" for name, text in tables.items())
+    rest = sql.lstrip()
+    return f"WITH {named}, {rest[5:]}" if rest.startswith("WITH ") else f"WITH {named} {rest}"
+
+
+def _range(question: Question) -> tuple[datetime, datetime]:
+    start, end = question.parameters["start"], question.parameters["end"]
+    assert isinstance(start, datetime)
+    assert isinstance(end, datetime)
+    return start, end
 
 
 def refuse_newer(written: Mapping[str, int]) -> None:

@@ -6,8 +6,6 @@ from collections.abc import Collection, Mapping, Sequence
 from secrets import token_hex
 from typing import NamedTuple
 
-from duckdb import DuckDBPyConnection, DuckDBPyRelation
-
 WHOLE = ("coverage", "reassignments", "reassignment_samples")
 """Tables about topics, partitions and brokers, without groups. Every reader sees them."""
 
@@ -105,16 +103,6 @@ def filtered_sql(name: str, columns: Collection[str], prefixes: int) -> str:
 def variables(prefixes: Sequence[str]) -> dict[str, str]:
     """Return the values of the variables in `filtered_sql`."""
     return {KEY_VARIABLE: STORM_KEY} | {f"{VARIABLE}{number}": prefix for number, prefix in enumerate(prefixes)}
-
-
-def filtered(
-    cursor: DuckDBPyConnection, name: str, whole: DuckDBPyRelation, prefixes: Sequence[str]
-) -> DuckDBPyRelation:
-    """Return `filtered_sql` of a relation of this cursor."""
-    for variable, value in variables(prefixes).items():
-        cursor.execute(f"SET VARIABLE {variable} = $value", {"value": value})
-    cursor.register(f"{name} whole", whole)
-    return cursor.sql(filtered_sql(name, whole.columns, len(prefixes)))
 
 
 def _begins(column: str, prefixes: int) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from schemas.loss_interval import OF_STOPS, OF_SUM, OF_SUMS, ONE_STOP
+from dashboards.lake.sums import HASHED
+from schemas.loss_interval import OF_SUMS
 
 SHORT_ID = 128
 """Characters of a group id that queries on many groups read."""
@@ -16,75 +17,66 @@ ids of a kilobyte would fill the memory of the pages.
 """
 
 
-HASHED = "hash(cluster, group_id)"
-"""A group as 64 bits. Grouping the stops of a month by names and member ids would take more memory than the pages have.
-
-Two of 100,000 groups have the same hash with a probability of 3e-10.
-"""
-
-
 def group_address(group_id: str) -> dict[str, str]:
     """Return the address parameters of a group given its `SHORT` id, for `State.href`."""
     return {"gid": group_id[-32:]} if len(group_id) > SHORT_ID else {"group": group_id}
 
 
+STATE = ("state", "state_since_at", "group_protocol", "assignor", "member_count", "evidence",
+         "open_rebalance_since_at", "first_seen_at", "last_record_at", "is_deleted")  # fmt: skip
+LOST = ("lost", "lost_min", "lost_max", "lost_low", "lost_high")
+ORDER = """CASE WHEN $order = '' AND open_rebalance_since_at IS NOT NULL THEN 0 ELSE 1 END,
+         number * $sign NULLS LAST, CASE WHEN $sign > 0 THEN word END, CASE WHEN $sign < 0 THEN word END DESC,
+         lost DESC, rebalances DESC, cluster, group_id"""
+
+P95 = """quantile_cont(coalesce(rebalance_ms, rebalance_ms_min), 0.95) AS p95_min,
+           quantile_cont(coalesce(rebalance_ms, rebalance_ms_max), 0.95) AS p95_max"""
+
 FLEET = f"""
-WITH ended AS (
-    SELECT cluster, {SHORT} AS id, count(*) AS rebalances, max(joined_at) AS last_rebalance_at,
-           quantile_cont(coalesce(rebalance_ms, rebalance_ms_min), 0.95) AS p95_min,
-           quantile_cont(coalesce(rebalance_ms, rebalance_ms_max), 0.95) AS p95_max
-    FROM generations WHERE joined_at >= $start AND joined_at < $end GROUP BY cluster, id
-), stopped AS (
-    SELECT {HASHED} AS hashed, {OF_STOPS}
-    FROM stalls
-    WHERE cause <> 'no_member' AND resumed_at_earliest IS NOT NULL
-      AND stopped_at_latest >= $start AND stopped_at_latest < $end
-    GROUP BY hashed, hash({ONE_STOP})
+WITH made AS (
+    SELECT {HASHED} AS hashed, joined_at, rebalance_ms, rebalance_ms_min, rebalance_ms_max FROM generations
+    WHERE joined_at >= $start AND joined_at < $end
+), ended AS (
+    SELECT hashed, count(*) AS rebalances, max(joined_at) AS last_rebalance_at FROM made GROUP BY hashed
+), slow AS (
+    -- Only this order needs the durations of all groups, which take as long as the rest.
+    SELECT hashed, {P95} FROM made WHERE $order = 'p95' GROUP BY hashed
 ), cost AS (
-    SELECT hashed, {OF_SUM}
-    FROM stopped GROUP BY hashed
+    SELECT * FROM group_losses
 ), of_all AS (
     SELECT {OF_SUMS} FROM cost
 ), known AS (
     SELECT *, {SHORT} AS id, {HASHED} AS hashed FROM groups
     WHERE contains(lower(group_id), lower($q)) AND contains(lower(group_id), lower($named)) AND first_seen_at < $end
 ), listed AS (
-    SELECT g.cluster, g.id AS group_id, g.state, g.state_since_at, g.group_protocol, g.assignor, g.member_count,
-           g.evidence, g.open_rebalance_since_at, g.first_seen_at, g.last_record_at, g.is_deleted,
-           coalesce(ended.rebalances, 0) AS rebalances, ended.p95_min, ended.p95_max, ended.last_rebalance_at,
-           coalesce(cost.lost, 0) AS lost, coalesce(cost.lost_min, 0) AS lost_min,
-           coalesce(cost.lost_max, 0) AS lost_max, coalesce(cost.lost_low, 0) AS lost_low,
-           coalesce(cost.lost_high, 0) AS lost_high
-    FROM known g LEFT JOIN ended USING (cluster, id) LEFT JOIN cost USING (hashed)
+    SELECT g.hashed, g.cluster, g.id AS group_id, {", ".join(f"g.{name}" for name in STATE)},
+           coalesce(ended.rebalances, 0) AS rebalances, ended.last_rebalance_at, slow.p95_max AS slowest,
+           {", ".join(f"coalesce(cost.{name}, 0) AS {name}" for name in LOST)}
+    FROM known g LEFT JOIN ended USING (hashed) LEFT JOIN cost USING (hashed) LEFT JOIN slow USING (hashed)
 ), sorted AS (
     SELECT *, count(*) OVER () AS total,
-           CASE $order WHEN 'rebalances' THEN rebalances WHEN 'lost' THEN lost WHEN 'p95' THEN p95_max
+           CASE $order WHEN 'rebalances' THEN rebalances WHEN 'lost' THEN lost WHEN 'p95' THEN slowest
                WHEN 'changed' THEN epoch_ms(greatest(state_since_at, last_rebalance_at)) END AS number,
            CASE $order WHEN 'group' THEN group_id WHEN 'cluster' THEN cluster WHEN 'state' THEN state END AS word
     FROM listed WHERE rebalances >= $least_rebalances AND lost >= $least_lost
+), shown AS (
+    SELECT * FROM sorted ORDER BY {ORDER} LIMIT $cap OFFSET $skip
+), timed AS (
+    SELECT hashed, {P95} FROM made WHERE hashed IN (SELECT hashed FROM shown) GROUP BY hashed
 )
-SELECT *, (SELECT CAST(coalesce(sum(rebalances), 0) AS BIGINT) FROM ended) AS all_rebalances,
-       (SELECT coalesce(lost_min, 0) FROM of_all) AS all_lost_min,
-       (SELECT coalesce(lost, 0) FROM of_all) AS all_lost,
-       (SELECT coalesce(lost_max, 0) FROM of_all) AS all_lost_max,
-       (SELECT coalesce(lost_low, 0) FROM of_all) AS all_lost_low,
-       (SELECT coalesce(lost_high, 0) FROM of_all) AS all_lost_high
-FROM sorted
-ORDER BY CASE WHEN $order = '' AND open_rebalance_since_at IS NOT NULL THEN 0 ELSE 1 END,
-         number * $sign NULLS LAST, CASE WHEN $sign > 0 THEN word END, CASE WHEN $sign < 0 THEN word END DESC,
-         lost DESC, rebalances DESC, cluster, group_id
-LIMIT $cap OFFSET $skip
+SELECT shown.cluster, shown.group_id, {", ".join(f"shown.{name}" for name in STATE)}, shown.rebalances,
+       shown.last_rebalance_at, {", ".join(f"shown.{name}" for name in LOST)}, shown.total,
+       timed.p95_min, timed.p95_max,
+       (SELECT CAST(coalesce(sum(rebalances), 0) AS BIGINT) FROM ended) AS all_rebalances,
+       {", ".join(f"(SELECT coalesce({name}, 0) FROM of_all) AS all_{name}" for name in LOST)}
+FROM shown LEFT JOIN timed USING (hashed)
+ORDER BY {ORDER}
+LIMIT $cap
 """
 
 TOTALS = f"""
-WITH stopped AS (
-    SELECT {OF_STOPS}
-    FROM stalls
-    WHERE cause <> 'no_member' AND resumed_at_earliest IS NOT NULL
-      AND stopped_at_latest >= $start AND stopped_at_latest < $end
-    GROUP BY {HASHED}, hash({ONE_STOP})
-), cost AS (
-    SELECT {OF_SUM} FROM stopped
+WITH cost AS (
+    SELECT {OF_SUMS} FROM group_losses
 )
 SELECT (SELECT count(*) FROM generations WHERE joined_at >= $start AND joined_at < $end) AS rebalances,
        coalesce(lost_min, 0) AS lost_min, coalesce(lost, 0) AS lost, coalesce(lost_max, 0) AS lost_max,

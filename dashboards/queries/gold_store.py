@@ -152,7 +152,7 @@ class GoldStore:
         """Return all rebalances of the window by verdict and cause: their number, groups and loss; `observed` of them
         have observed verdicts. The verdict with the greatest loss comes first.
         """
-        return self._ask(OF_FLEET, of_window(window, "verdicts"), SUM_ROWS, **window_parameters(window))
+        return self._ask(OF_FLEET, of_window(window, "verdict_sums"), SUM_ROWS, **window_parameters(window))
 
     def marks(self, window: Window, cluster: str = "", groups: Sequence[str] = ()) -> list[Row]:
         """Return the newest marks of the window, oldest first. If groups are given, omit marks of other groups."""

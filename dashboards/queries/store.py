@@ -165,7 +165,8 @@ class Store(LagStore):
         """Return `rebalances` of all groups and their `lost` (resource-seconds): the estimate, hard bounds (`_min`,
         `_max`) and a 90 % interval (`_low`, `_high`).
         """
-        rows = self._ask(TOTALS, of_window(window, "generations", "stalls"), 1, **window_parameters(window))
+        tables = {"group_losses": ALWAYS, **of_window(window, "generations")}
+        rows = self._ask(TOTALS, tables, 1, **window_parameters(window))
         return rows[0] if rows else dict.fromkeys(TOTAL, 0)
 
     def fleet(self, window: Window, q: str = "", wanted: Wanted | None = None) -> Rows:
@@ -176,7 +177,7 @@ class Store(LagStore):
         """
         wanted = wanted or Wanted(rows=FLEET_ROWS)
         parameters: dict[str, Parameter] = {"q": q, **wanted.parameters(), **window_parameters(window)}
-        tables = {"groups": ALWAYS, **of_window(window, "generations", "stalls")}
+        tables = {"groups": ALWAYS, "group_losses": ALWAYS, **of_window(window, "generations")}
         return self._lake.query(FLEET, tables, wanted.rows, parameters)
 
     def cells(self, window: Window, bins: int, groups: Sequence[tuple[str, str]]) -> list[Row]:

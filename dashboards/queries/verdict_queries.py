@@ -35,12 +35,9 @@ SELECT * FROM compared ORDER BY lost_by_verdict DESC, verdict, lost DESC, rebala
 
 OF_FLEET = """
 WITH judged AS (
-    SELECT verdict, cause, count(*) AS rebalances, count(DISTINCT (cluster, group_id)) AS groups,
-           sum(lost_resource_seconds_min) AS lost_min, sum(lost_resource_seconds) AS lost,
-           sum(lost_resource_seconds_max) AS lost_max, count(*) FILTER (WHERE evidence = 'observed') AS observed
-    FROM verdicts
-    WHERE joined_at >= $start AND joined_at < $end
-    GROUP BY verdict, cause
+    SELECT verdict, cause, CAST(sum(rebalances) AS BIGINT) AS rebalances, count(*) AS groups, sum(lost_min) AS lost_min,
+           sum(lost) AS lost, sum(lost_max) AS lost_max, CAST(sum(observed) AS BIGINT) AS observed
+    FROM verdict_sums GROUP BY verdict, cause
 ), compared AS (
     SELECT *, sum(lost) OVER (PARTITION BY verdict) AS lost_by_verdict FROM judged
 )

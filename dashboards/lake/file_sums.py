@@ -1,0 +1,94 @@
+"""Keeps the sums of each file of a table (`dashboards.lake.sums`), because a Delta file never changes.
+
+For a range, the kept sums of the files whose rows all lie within it are added up. Only files that also have rows
+outside it are read. The result is the same as from the rows: an item of which several files have a part is added up
+before anything is computed from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from threading import Lock
+
+import numpy as np
+import pyarrow as pa
+from duckdb import DuckDBPyConnection
+
+from dashboards.lake.delta_files import Source, quoted
+from dashboards.lake.kept_parts import KeptParts
+from dashboards.lake.sums import Sums
+
+FILES_AT_ONCE = 12
+"""Files whose sums are computed by one query, which limits its memory."""
+
+
+class FileSums:
+    """The sums of one table, with what is kept of its files. Thread-safe."""
+
+    def __init__(self, sums: Sums, most_bytes: int) -> None:
+        self._sums = sums
+        self._lock = Lock()
+        self._parts = KeptParts(most_bytes, has_items=bool(sums.item))
+        self._columns = ["owner", "item", *sums.measures]
+        self._owners: pa.Table | None = None
+
+    def keep(self, cursor: DuckDBPyConnection, source: Source) -> None:
+        """Compute the sums of the files that have none yet, and drop those of files that the table no longer has."""
+        with self._lock:
+            self._update(cursor, source)
+
+    def query(self, cursor: DuckDBPyConnection, name: str, source: Source, start: datetime, end: datetime) -> str:
+        """Return the query of the sums of the rows from `start` until before `end`, for this cursor.
+
+        Every file of the version must have all columns.
+        """
+        with self._lock:
+            self._update(cursor, source)
+            parts, owners = self._parts.between(_micros(start), _micros(end)), self._owners
+        rows, limits = source.rows(cursor, name, parts.edges), (sql_moment(start), sql_moment(end))
+        if not parts.whole:
+            return self._sums.sums_sql(rows, *limits)
+        cursor.register(f"{name} owners", owners)
+        cursor.register(f"{name} kept", pa.concat_tables(parts.whole))
+        edges = f"({self._sums.parts_sql(rows, self._sums.in_range(*limits))})"
+        # Which items a file shares is not known without its sums.
+        shared = "is_shared" if parts.is_complete else "true"
+        return self._sums.added_sql(quoted(f"{name} kept"), edges, quoted(f"{name} owners"), shared)
+
+    def _update(self, cursor: DuckDBPyConnection, source: Source) -> None:
+        missing = self._parts.drop_others(source.files)
+        for first in range(0, len(missing), FILES_AT_ONCE):
+            self._load(cursor, missing[first : first + FILES_AT_ONCE])
+
+    def _load(self, cursor: DuckDBPyConnection, files: Sequence[str]) -> None:
+        at = f"epoch_us({self._sums.at})"
+        span = {"filename": "any_value(filename)", "first_us": f"min({at})", "last_us": f"max({at})"}
+        cursor.register("of files", cursor.read_parquet(list(files), filename=True))
+        condition = f"{self._sums.condition} AND {self._sums.at} IS NOT NULL"
+        found = cursor.sql(self._sums.parts_sql('"of files"', condition, span)).to_arrow_table()
+        owners = cursor.sql(self._sums.owners_sql('"of files"')).to_arrow_table()
+        if self._owners is not None:
+            is_new = ~np.isin(owners["owner"].to_numpy(), self._owners["owner"].to_numpy())
+            owners = pa.concat_tables([self._owners, owners.filter(pa.array(is_new))]).combine_chunks()
+        self._owners = owners
+        by_file = found["filename"].combine_chunks().dictionary_encode()
+        which, names = by_file.indices.to_numpy(), by_file.dictionary.to_pylist()
+        order = np.lexsort((found["item"].to_numpy(), which))
+        edges = np.searchsorted(which[order], np.arange(len(names) + 1))
+        for file in files:
+            at_file = names.index(file) if file in names else None
+            chosen = order[:0] if at_file is None else order[edges[at_file] : edges[at_file + 1]]
+            rows = found.take(pa.array(chosen)).combine_chunks()
+            first_us, last_us = rows["first_us"].to_numpy(), rows["last_us"].to_numpy()
+            span_us = (int(first_us.min()), int(last_us.max())) if len(chosen) else None
+            self._parts.add(file, rows.select(self._columns), span_us)
+
+
+def _micros(at: datetime) -> int:
+    return round(at.timestamp() * 1_000_000)
+
+
+def sql_moment(at: datetime) -> str:
+    """Return a time as SQL."""
+    return f"make_timestamptz({_micros(at)})"
