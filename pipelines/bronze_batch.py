@@ -6,7 +6,6 @@ import json
 from collections import Counter
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import compress
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -15,6 +14,7 @@ import pyarrow as pa
 from pipelines.arrow_types import row_type
 from pipelines.coverage import Span
 from pipelines.decoding.commit_decoding import decode_commit_values
+from pipelines.decoding.flat_bytes import FlatBytes
 from pipelines.decoding.record_decoding import (
     Decoded,
     Quarantined,
@@ -111,7 +111,7 @@ def bronze(records: Records, *, cluster: str, limits: Limits = DEFAULT_LIMITS) -
 
     Each record is in exactly one of these tables.
     """
-    encoded = pa.array(records.key, pa.binary()).dictionary_encode()
+    encoded = FlatBytes.of(records.key).arrow().dictionary_encode()
     keys = [_commit_key(key) for key in encoded.dictionary.to_pylist()]
     # A null key has the code -1, which selects the last entry.
     kinds = np.array([_kind(key) for key in keys] + [_OTHER], np.int8)
@@ -195,8 +195,8 @@ def _commits(
     records: Records, chosen: NDArray[np.bool_], codes: NDArray[np.int32]
 ) -> tuple[Commits, list[tuple[int, Quarantined]]]:
     """Return the readable ones of the chosen commits as columns, and the reason for each unreadable one."""
-    decoded = decode_commit_values(list(compress(records.value, chosen.tolist())))
     at = np.flatnonzero(chosen)
+    decoded = decode_commit_values(FlatBytes.of(records.value).chosen(at))
     good = decoded.error == 0
     refused = [(int(at[i]), decoded.quarantined(i)) for i in np.flatnonzero(~good).tolist()]
     at = at[good]

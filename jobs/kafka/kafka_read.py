@@ -2,24 +2,34 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
 from jobs.config.errors import PassingError, UserError
+from jobs.kafka.arrivals import ObjectReading
 from jobs.kafka.batch_headers import batch_at
 from jobs.kafka.kafka_client import RESPONSE_WITHIN_S, consumer
+from jobs.kafka.librdkafka import library
+from jobs.kafka.native_consumer import FlatReading
 from pipelines.bronze_batch import Records
 from pipelines.coverage import Span
+from pipelines.decoding.flat_bytes import FlatBytes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from confluent_kafka import Consumer, Message
+    from confluent_kafka import Consumer
+    from numpy.typing import NDArray
 
+    from jobs.kafka.arrivals import Arrivals, Note, Reading
+
+log = logging.getLogger(__name__)
+Kept = TypeVar("Kept")
 MESSAGES_AT_ONCE = 20_000
 RECORDS_AT_ONCE = 500_000
 BYTES_AT_ONCE = 128 << 20
@@ -28,7 +38,8 @@ DOUBT_AFTER_S = 15.0
 """After this time without a record, the reader requests the ends of the log, because it may have become shorter."""
 GIVE_UP_AFTER_S = 90.0
 
-_consumers: dict[frozenset[tuple[str, str]], Consumer] = {}
+_kept: dict[object, Any] = {}
+"""The consumers of this process. A new one would connect and load the metadata in every batch."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +57,8 @@ class RangeReader:
 
     A range ends when a record at or after its last offset, or the end of the log, was seen, because compaction and
     transaction markers leave offsets without a record. Afterwards `gaps` has the offsets that brokers no longer have. A
-    piece ends at `records_at_once` records or `bytes_at_once` bytes; it exceeds them by at most one response.
+    piece ends at `records_at_once` records or `bytes_at_once` bytes; it exceeds them by at most one response. With
+    `is_flat`, keys and values are `FlatBytes` where librdkafka's messages can be read directly, and without headers.
 
     Raises:
         UserError: the user may not read the topic.
@@ -60,14 +72,14 @@ class RangeReader:
         ranges: Sequence[Range],
         *,
         has_headers: bool = False,
+        is_flat: bool = False,
         records_at_once: int = RECORDS_AT_ONCE,
         bytes_at_once: int = BYTES_AT_ONCE,
     ) -> None:
         self.gaps: list[Span] = []
         self._records_at_once, self._bytes_at_once = records_at_once, bytes_at_once
-        self._has_headers = has_headers
         self._topic, self._options = topic, options
-        self._consumer = _kept_consumer(options)
+        self._reading = _kept_reading(options, is_flat=is_flat and not has_headers, has_headers=has_headers)
         self._open = {r.partition: r for r in ranges}
         size = 1 + max(self._open)
         self._position, self._end = np.zeros(size, np.int64), np.zeros(size, np.int64)
@@ -78,11 +90,11 @@ class RangeReader:
         self._complaint = ""
 
     def __iter__(self) -> Iterator[Records]:
-        self._consumer.assign([TopicPartition(self._topic, r.partition, r.start) for r in self._open.values()])
+        self._reading.assign(self._topic, {r.partition: r.start for r in self._open.values()})
         try:
             yield from self._records()
         finally:
-            self._consumer.unassign()
+            self._reading.unassign()
 
     def _records(self) -> Iterator[Records]:
         pieces: list[Records] = []
@@ -90,7 +102,7 @@ class RangeReader:
         responded_at = time.monotonic()
         while self._open:
             before = len(pieces)
-            if self._take(self._consumer.consume(self._wanted(), 0.1), pieces):
+            if self._take(self._reading.take(self._wanted(), 0.1), pieces):
                 responded_at = time.monotonic()
                 size += sum(map(_size, pieces[before:]))
             elif time.monotonic() - responded_at > DOUBT_AFTER_S:
@@ -107,38 +119,29 @@ class RangeReader:
         most = min(MESSAGES_AT_ONCE, self._records_at_once)
         return int(min(most, max(1, (self._end[at] - self._position[at]).sum())))
 
-    def _take(self, messages: list[Message], pieces: list[Records]) -> bool:
-        """Sort the messages of one call into records and events; return whether they made progress."""
-        keys = [message.key() for message in messages]
-        notes: list[Message] = []
-        if None in keys:  # a null key, or no record at all
-            notes = [message for message in messages if message.error()]
-            messages = [message for message in messages if not message.error()]
-            keys = [message.key() for message in messages]
-        piece = self._piece(messages, keys)
+    def _take(self, arrivals: Arrivals, pieces: list[Records]) -> bool:
+        """Sort what one call returned into records and events; return whether it made progress."""
+        before = len(self._open)
+        piece = self._piece(arrivals)
         if len(piece.key):
             pieces.append(piece)
-        before = len(self._open)
-        if messages:
+        if len(arrivals.key):
             self._close_finished()
-        for note in notes:
+        for note in arrivals.notes:
             self._note(note)
         return len(piece.key) > 0 or len(self._open) < before
 
-    def _piece(self, messages: list[Message], keys: list[bytes | None]) -> Records:
-        partition = np.array([message.partition() for message in messages], np.int32)
-        offset = np.array([message.offset() for message in messages], np.int64)
-        timestamp = np.array([message.timestamp()[1] for message in messages], np.int64)
-        values = [message.value() for message in messages]
-        headers = [_headers(message) for message in messages] if self._has_headers else []
+    def _piece(self, arrivals: Arrivals) -> Records:
+        partition, offset, timestamp = arrivals.partition, arrivals.offset, arrivals.timestamp_ms
+        keys, values, headers = arrivals.key, arrivals.value, arrivals.headers
         inside = (self._position[partition] <= offset) & (offset < self._end[partition])
         # For a repeated index the last assignment counts: the newest offset of each partition.
         self._position[partition] = np.maximum(self._position[partition], offset + 1)
         if not inside.all():
             at = np.flatnonzero(inside)
             partition, offset, timestamp = partition[at], offset[at], timestamp[at]
-            keys, values = [keys[i] for i in at.tolist()], [values[i] for i in at.tolist()]
-            headers = [headers[i] for i in at.tolist()] if self._has_headers else []
+            keys, values = _chosen(keys, at), _chosen(values, at)
+            headers = [headers[i] for i in at.tolist()] if headers else ()
         return Records(
             log_epoch=self._epoch[partition],
             partition=partition,
@@ -155,15 +158,13 @@ class RangeReader:
             del self._open[partition]
         if finished and self._open:
             # Unassigned, so that the client fetches nothing after the range.
-            self._consumer.incremental_unassign([TopicPartition(self._topic, p) for p in finished])
+            self._reading.remove(self._topic, finished)
 
-    def _note(self, note: Message) -> None:
+    def _note(self, note: Note) -> None:
         """Handle one of librdkafka's events: the end of a log, a missing offset or an error."""
-        error, partition = note.error(), note.partition()
-        assert error is not None
-        code = error.code()
+        code, partition = note.code, note.partition
         if code == KafkaError._PARTITION_EOF:  # noqa: SLF001
-            if partition in self._open and note.offset() >= self._end[partition]:
+            if partition in self._open and note.offset is not None and note.offset >= self._end[partition]:
                 self._position[partition] = self._end[partition]
                 self._close_finished()
         elif code in (KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE):  # noqa: SLF001
@@ -171,11 +172,11 @@ class RangeReader:
                 self._skip_lost(partition)
         elif code == KafkaError._BAD_COMPRESSION:  # noqa: SLF001
             if partition in self._open:
-                self._skip_batch(partition, note.offset(), error.str())
+                self._skip_batch(partition, note.offset, note.text)
         elif code == KafkaError.TOPIC_AUTHORIZATION_FAILED:
             raise self._refused()
         elif code != KafkaError.GROUP_AUTHORIZATION_FAILED:  # concerns the coordinator, which a reader does not need
-            self._complaint = error.str()
+            self._complaint = note.text
 
     def _skip_lost(self, partition: int) -> None:
         """Skip offsets that the log no longer contains, and end the range at the log's current end."""
@@ -201,10 +202,9 @@ class RangeReader:
 
     def _go_on(self, partition: int) -> None:
         """Restart reading of the partition at its changed position."""
-        self._consumer.incremental_unassign([TopicPartition(self._topic, partition)])
+        self._reading.remove(self._topic, [partition])
         if self._position[partition] < self._end[partition]:
-            again = TopicPartition(self._topic, partition, int(self._position[partition]))
-            self._consumer.incremental_assign([again])
+            self._reading.add(self._topic, partition, int(self._position[partition]))
         else:
             del self._open[partition]
 
@@ -235,7 +235,7 @@ class RangeReader:
     def _log_ends(self, partition: int) -> tuple[int, int]:
         """Return the log start offset and the end offset; (0, 0) if the partition no longer exists."""
         try:
-            ends = self._consumer.get_watermark_offsets(TopicPartition(self._topic, partition), RESPONSE_WITHIN_S)
+            ends = self._asking().get_watermark_offsets(TopicPartition(self._topic, partition), RESPONSE_WITHIN_S)
         except KafkaException as error:
             unknown = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_PARTITION)  # noqa: SLF001
             if error.args[0].code() in unknown and self._is_gone(partition):
@@ -244,10 +244,14 @@ class RangeReader:
             return 0, int(self._end[partition])
         return ends
 
+    def _asking(self) -> Consumer:
+        """Return a consumer for questions about the log, which are rare."""
+        return _kept_for(("asking", frozenset(self._options.items())), lambda: consumer(self._options))
+
     def _is_gone(self, partition: int) -> bool:
         """Return whether the partition is gone. librdkafka also reports partitions of a forbidden topic as unknown."""
         try:
-            found = self._consumer.list_topics(self._topic, RESPONSE_WITHIN_S).topics[self._topic]
+            found = self._asking().list_topics(self._topic, RESPONSE_WITHIN_S).topics[self._topic]
         except KafkaException as error:
             self._complaint = error.args[0].str()
             return False
@@ -259,21 +263,38 @@ class RangeReader:
         return UserError(f"Kafka does not let this user read {self._topic}: grant READ on that topic.")
 
 
-def _kept_consumer(options: Mapping[str, str]) -> Consumer:
-    """Return this process's consumer for the cluster. A new one would connect and load the metadata in every batch."""
-    identity = frozenset(options.items())
-    if identity not in _consumers:
-        _consumers[identity] = consumer(options)
-    return _consumers[identity]
+def _kept_reading(options: Mapping[str, str], *, is_flat: bool, has_headers: bool) -> Reading:
+    """Return this process's consumer for the cluster."""
+    direct = library() if is_flat else None
+    kind = "flat" if direct else "objects with headers" if has_headers else "objects"
+
+    def made() -> Reading:
+        if direct:
+            try:
+                return FlatReading(direct, options)
+            except KafkaException as error:  # an option that confluent-kafka itself understands, or none at all
+                log.warning("reading with confluent-kafka's own consumer, which is slower: %s", error.args[0].str())
+        return ObjectReading(options, has_headers=has_headers)
+
+    return _kept_for((kind, frozenset(options.items())), made)
 
 
-def _headers(message: Message) -> list[tuple[str, bytes | None]]:
-    found: Any = message.headers()  # a list of pairs, though its type also allows a dictionary
-    return found or []
+def _kept_for(identity: object, made: Callable[[], Kept]) -> Kept:
+    if identity not in _kept:
+        _kept[identity] = made()
+    found: Kept = _kept[identity]
+    return found
+
+
+def _chosen(strings: Sequence[bytes | None], at: NDArray[np.int64]) -> Sequence[bytes | None]:
+    return strings.chosen(at) if isinstance(strings, FlatBytes) else [strings[i] for i in at.tolist()]
 
 
 def _size(piece: Records) -> int:
-    return sum(map(len, filter(None, piece.key))) + sum(map(len, filter(None, piece.value)))
+    return sum(
+        each.bytes_in_all() if isinstance(each, FlatBytes) else sum(map(len, filter(None, each)))
+        for each in (piece.key, piece.value)
+    )
 
 
 def _joined(pieces: list[Records]) -> Records:
@@ -282,7 +303,12 @@ def _joined(pieces: list[Records]) -> Records:
         partition=np.concatenate([piece.partition for piece in pieces]),
         offset=np.concatenate([piece.offset for piece in pieces]),
         timestamp_ms=np.concatenate([piece.timestamp_ms for piece in pieces]),
-        key=[key for piece in pieces for key in piece.key],
-        value=[value for piece in pieces for value in piece.value],
+        key=_joined_strings([piece.key for piece in pieces]),
+        value=_joined_strings([piece.value for piece in pieces]),
         headers=[headers for piece in pieces for headers in piece.headers],
     )
+
+
+def _joined_strings(pieces: Sequence[Sequence[bytes | None]]) -> Sequence[bytes | None]:
+    flat = [piece for piece in pieces if isinstance(piece, FlatBytes)]
+    return FlatBytes.joined(flat) if flat else [string for piece in pieces for string in piece]

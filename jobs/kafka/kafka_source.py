@@ -43,7 +43,8 @@ log = logging.getLogger(__name__)
 class TopicStream:
     """One topic of one cluster, and the conversion of its records to rows.
 
-    A stream without a checkpoint starts at `start`. With `has_headers`, records include their headers. `fold` turns
+    A stream without a checkpoint starts at `start`. With `has_headers`, records include their headers. With `is_flat`,
+    their keys and values are `FlatBytes` where possible, which saves time if `fold` works on columns. `fold` turns
     records into rows by table name, and counts them in the spans of their partitions. It fills only `tables`;
     `coverage` is filled as well. `folders` are the tables' folders if tasks may write data files themselves; a task
     does so above `few_bytes`. `options` are librdkafka's and may contain secrets, so they are pickled. Spark would
@@ -59,6 +60,7 @@ class TopicStream:
     tasks: int
     has_quarantine_limit: bool = False
     has_headers: bool = False
+    is_flat: bool = False
     folders: Mapping[str, str] = field(default_factory=dict)
     few_bytes: int = FEW_BYTES
     start: TopicPosition = field(default_factory=TopicPosition)
@@ -140,7 +142,13 @@ class TopicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         }
         gaps = list(partition.gaps)
         if partition.ranges:
-            reader = RangeReader(stream.options, stream.topic, partition.ranges, has_headers=stream.has_headers)
+            reader = RangeReader(
+                stream.options,
+                stream.topic,
+                partition.ranges,
+                has_headers=stream.has_headers,
+                is_flat=stream.is_flat,
+            )
             limit = ConsecutiveLimit(stream.cluster, stream.topic) if stream.has_quarantine_limit else None
             with no_collection():
                 for records in reader:

@@ -35,6 +35,7 @@ def offsets(cluster: Cluster, *, tasks: int, limits: Limits = DEFAULT_LIMITS) ->
         max_offsets_per_trigger=cluster.max_offsets_per_trigger,
         tasks=tasks,
         has_quarantine_limit=cluster.quarantine_fuse,
+        is_flat=True,
     )
 
 

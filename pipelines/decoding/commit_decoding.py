@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import chain
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pipelines.decoding.flat_bytes import FlatBytes
 from pipelines.decoding.record_decoding import Quarantined, decode_record
 from pipelines.decoding.wire import uuid_bytes
 from schemas.states import QuarantineReason
@@ -28,7 +28,6 @@ _LONGEST_TEXT = 126
 _NO_TAG, _TOPIC_ID = 1, 19
 """Size in bytes of the tag buffer: without tags, or with tag 0 of 16 bytes as the only tag."""
 _TOPIC_ID_HEAD = 0x01_00_10
-_PAD = bytes(64)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,8 +63,7 @@ def decode_commit_values(values: Sequence[bytes | None]) -> CommitValues:
     version 4 of up to 126 bytes. Other values are decoded one by one by the record decoder, which returns the same for
     these forms.
     """
-    sizes = np.fromiter((-1 if value is None else len(value) for value in values), np.int64, len(values))
-    out, is_read = _columns(values, sizes)
+    out, is_read = _columns(FlatBytes.of(values))
     for at in np.flatnonzero(~is_read & ~out.is_tombstone).tolist():
         _one(values[at], at, out)
     return out
@@ -80,12 +78,12 @@ def commit_metadata_of(value: bytes, at: int, size: int) -> str:
     return decoded.body["value"]["metadata"] or ""
 
 
-def _columns(values: Sequence[bytes | None], sizes: NDArray[np.int64]) -> tuple[CommitValues, NDArray[np.bool_]]:
+def _columns(values: FlatBytes) -> tuple[CommitValues, NDArray[np.bool_]]:
     """Decode all values as if they had a common form, and return a mask of the values that have one."""
-    ends = np.cumsum(np.maximum(sizes, 0))
-    starts = ends - np.maximum(sizes, 0)
+    starts, sizes = values.start, values.size
+    ends = starts + np.maximum(sizes, 0)
     # The padding keeps reads beyond the last value inside the buffer. A result is used only if its position is valid.
-    data = b"".join(chain(filter(None, values), (_PAD,)))
+    data = values.data
     byte, int16, int32, int64 = (_at_every_byte(data, kind) for kind in ("u1", ">i2", ">i4", ">i8"))
 
     declared = int16[starts].astype(np.int64)
@@ -121,7 +119,7 @@ def _columns(values: Sequence[bytes | None], sizes: NDArray[np.int64]) -> tuple[
     return columns, is_read
 
 
-def _at_every_byte(data: bytes, kind: str) -> NDArray[Any]:
+def _at_every_byte(data: NDArray[np.uint8], kind: str) -> NDArray[Any]:
     """Return an array with the value of this type at each byte offset."""
     return np.ndarray((len(data) - np.dtype(kind).itemsize + 1,), kind, data, strides=(1,))
 

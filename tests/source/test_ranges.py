@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from concurrent.futures import Future
+from functools import partial
 
 import pytest
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
@@ -14,27 +15,36 @@ from jobs.kafka.kafka_read import Range, RangeReader
 from tests.source.offset_records import commit
 
 
-def read(cluster, topic, *ranges):
+@pytest.fixture(params=[False, True], ids=["objects", "flat"])
+def is_flat(request) -> bool:
+    return request.param
+
+
+@pytest.fixture
+def read(is_flat):
+    return partial(records, is_flat)
+
+
+def records(is_flat, cluster, topic, *ranges):
     """(partition, offset) of every record, and the gaps."""
-    reader = RangeReader(
-        cluster.client(), topic.name, [Range(partition=p, log_epoch=0, start=a, end=b) for p, a, b in ranges]
-    )
+    wanted = [Range(partition=p, log_epoch=0, start=a, end=b) for p, a, b in ranges]
+    reader = RangeReader(cluster.client(), topic.name, wanted, is_flat=is_flat)
     places = [place for piece in reader for place in zip(piece.partition.tolist(), piece.offset.tolist(), strict=True)]
     return places, [(g.partition, g.from_offset, g.to_offset, g.gap_reason) for g in reader.gaps]
 
 
-def test_a_range_gives_its_records_once_and_nothing_beyond_it(cluster, topic):
+def test_a_range_gives_its_records_once_and_nothing_beyond_it(read, cluster, topic):
     topic.write(commit(n) for n in range(100))
     assert ([(0, n) for n in range(20, 70)], []) == read(cluster, topic, (0, 20, 70))
 
 
-def test_neighbouring_ranges_meet_without_a_hole_or_an_overlap(cluster, topic):
+def test_neighbouring_ranges_meet_without_a_hole_or_an_overlap(read, cluster, topic):
     topic.write(commit(n) for n in range(50))
     halves = read(cluster, topic, (0, 0, 17))[0] + read(cluster, topic, (0, 17, 50))[0]
     assert [(0, n) for n in range(50)] == halves
 
 
-def test_one_reader_reads_several_partitions(cluster, topic):
+def test_one_reader_reads_several_partitions(read, cluster, topic):
     for partition in range(2):
         topic.write((commit(n) for n in range(30)), partition)
     places, gaps = read(cluster, topic, (0, 5, 30), (1, 0, 12))
@@ -42,7 +52,7 @@ def test_one_reader_reads_several_partitions(cluster, topic):
 
 
 @pytest.mark.parametrize("is_more_behind", [False, True])
-def test_a_range_that_ends_in_a_control_record_ends_without_waiting(cluster, topic, is_more_behind):
+def test_a_range_that_ends_in_a_control_record_ends_without_waiting(read, cluster, topic, is_more_behind):
     topic.write_in_a_transaction(commit(n) for n in range(3))
     if is_more_behind:
         topic.write([commit(9)])
@@ -51,7 +61,7 @@ def test_a_range_that_ends_in_a_control_record_ends_without_waiting(cluster, top
     assert time.monotonic() - began < 5
 
 
-def test_records_of_an_open_transaction_are_read(cluster, topic):
+def test_records_of_an_open_transaction_are_read(read, cluster, topic):
     from confluent_kafka import Producer
 
     producer = Producer({"bootstrap.servers": topic.servers, "transactional.id": "open"})
@@ -63,7 +73,7 @@ def test_records_of_an_open_transaction_are_read(cluster, topic):
     producer.abort_transaction(20)
 
 
-def test_neither_an_open_nor_an_aborted_transaction_hides_what_was_written_behind_it(cluster, topic):
+def test_neither_an_open_nor_an_aborted_transaction_hides_what_was_written_behind_it(read, cluster, topic):
     from confluent_kafka import Producer
 
     producer = Producer({"bootstrap.servers": topic.servers, "transactional.id": "hanging"})
@@ -81,7 +91,7 @@ def test_neither_an_open_nor_an_aborted_transaction_hides_what_was_written_behin
 
 
 @pytest.mark.parametrize(("end", "expected"), [(40, range(25, 40)), (20, ())])
-def test_what_was_deleted_before_it_was_read_is_a_gap(cluster, topic, end, expected):
+def test_what_was_deleted_before_it_was_read_is_a_gap(read, cluster, topic, end, expected):
     topic.write(commit(n) for n in range(40))
     (done,) = topic.admin.delete_records([TopicPartition(topic.name, 0, 25)]).values()
     done.result(10)
@@ -89,7 +99,7 @@ def test_what_was_deleted_before_it_was_read_is_a_gap(cluster, topic, end, expec
     assert ([(0, n) for n in expected], [gap]) == read(cluster, topic, (0, 0, end))
 
 
-def test_a_planned_range_that_the_log_no_longer_reaches_is_a_gap(cluster, topic, monkeypatch):
+def test_a_planned_range_that_the_log_no_longer_reaches_is_a_gap(read, cluster, topic, monkeypatch):
     monkeypatch.setattr("jobs.kafka.kafka_read.DOUBT_AFTER_S", 0.5)
     topic.write(commit(n) for n in range(5))
     places, gaps = read(cluster, topic, (0, 0, 9))
@@ -127,7 +137,7 @@ def test_the_users_security_options_reach_the_client_and_what_must_hold_is_not_t
     assert {k: given[k] for k in theirs} == {k: found[k] for k in theirs}
 
 
-def test_reading_leaves_no_group_behind(cluster, topic):
+def test_reading_leaves_no_group_behind(read, cluster, topic):
     topic.write([commit(0)])
     read(cluster, topic, (0, 0, 1))
     groups = {g.group_id for g in topic.admin.list_consumer_groups().result().valid}
