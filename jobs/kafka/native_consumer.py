@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from jobs.kafka.arrivals import Arrivals, Note
 from jobs.kafka.kafka_client import reader_options
-from jobs.kafka.librdkafka import CONSUMER, Librdkafka, memory, messages_at
+from jobs.kafka.librdkafka import CONSUMER, MESSAGE, Librdkafka, memory, messages_at
 from pipelines.decoding.flat_bytes import PAD, FlatBytes
 
 LARGE, FEW = 4_096, 8
@@ -63,7 +63,7 @@ class FlatReading:
         if count < 0:
             self._check(self._library.last_error())
         if count <= 0:
-            return _columns(np.zeros(0, np.uint64), [])
+            return _columns(np.zeros(0, MESSAGE), [])
         addresses = self._addresses[:count]
         try:
             return self._arrived(addresses)
@@ -76,14 +76,14 @@ class FlatReading:
         self._library.destroy(self._client)
 
     def _arrived(self, addresses: NDArray[np.uint64]) -> Arrivals:
-        error = messages_at(addresses)["error"]
-        if not error.any():
-            return _columns(addresses, [])
-        notes = addresses[error != 0]
-        return _columns(addresses[error == 0], [self._note(address) for address in notes.tolist()])
+        found = messages_at(addresses)
+        is_note = found["error"] != 0
+        if not is_note.any():
+            return _columns(found, [])
+        notes = zip(addresses[is_note].tolist(), found[is_note], strict=True)
+        return _columns(found[~is_note], [self._note(address, fields) for address, fields in notes])
 
-    def _note(self, address: int) -> Note:
-        found = messages_at(np.array([address], np.uint64))[0]
+    def _note(self, address: int, found: np.void) -> Note:
         text = self._library.message_errstr(address).decode("utf-8", "replace")
         return Note(int(found["error"]), text, int(found["partition"]), int(found["offset"]))
 
@@ -109,19 +109,8 @@ class FlatReading:
             raise KafkaException(KafkaError(code))
 
 
-def _columns(addresses: NDArray[np.uint64], notes: Sequence[Note]) -> Arrivals:
-    """Return the records at these addresses, which are none of events."""
-    if not len(addresses):
-        empty = FlatBytes.of([])
-        return Arrivals(
-            partition=np.zeros(0, np.int32),
-            offset=np.zeros(0, np.int64),
-            timestamp_ms=np.zeros(0, np.int64),
-            key=empty,
-            value=empty,
-            notes=notes,
-        )
-    found = messages_at(addresses)
+def _columns(found: NDArray[np.void], notes: Sequence[Note]) -> Arrivals:
+    """Return the records with these fields `MESSAGE`; none of them may be an event."""
     return Arrivals(
         partition=found["partition"].copy(),
         offset=found["offset"].copy(),
