@@ -1,7 +1,8 @@
 """Cold catch-up: a full `__consumer_offsets` into bronze and silver, compared with reads that store nothing.
 
-Every measurement runs in a separate process, one after the other, against one broker on this machine. Seconds are from
-the first request to the last record or commit, without the start of a JVM. Compare the ratios, not the rates.
+Every measurement runs in a separate process, one after the other, against one broker on this machine. `bronze` is the
+whole command. Other seconds are from the first request to the last record or commit, without the start of a JVM.
+Compare the ratios, not the rates.
 """
 
 from __future__ import annotations
@@ -64,7 +65,15 @@ def bare_tuned(servers: str, _: Path) -> float:
 
 
 def bronze(servers: str, folder: Path) -> float:
-    """Measure `regroup ingest --once`."""
+    """Measure `regroup ingest --once` into an empty warehouse, from the start of the command to its end."""
+    command = [sys.executable, "-P", "-m", "jobs.cli", "ingest", "--once", "--bootstrap-servers", servers]
+    began = time.monotonic()
+    subprocess.run([*command, "--warehouse", folder / "warehouse"], capture_output=True, check=True)
+    return time.monotonic() - began
+
+
+def stream(servers: str, folder: Path) -> float:
+    """Measure bronze with Spark's stream, as `regroup up` reads."""
     return ingested(settings_of(servers, folder))
 
 
@@ -126,6 +135,7 @@ MEASUREMENTS: dict[str, Callable[[str, Path], float]] = {
     "bare": bare,
     "bare_tuned": bare_tuned,
     "bronze": bronze,
+    "stream": stream,
     "silver": silver,
     "rebuild": rebuild,
     "spark_source": spark_source,
@@ -133,7 +143,7 @@ MEASUREMENTS: dict[str, Callable[[str, Path], float]] = {
 
 
 def ingested(settings: Settings, on_batch: ingest.OnBatch | None = None) -> float:
-    """Return the seconds of `regroup ingest --once`, with the tables created before."""
+    """Return the seconds of the streams of `regroup ingest --once`, with the session and the tables made before."""
     spark = session("bench")
     create_tables(spark, settings.warehouse, (*BRONZE, *SILVER, *REASSIGNMENT_TABLES, MARKS))
     began = time.monotonic()

@@ -4,25 +4,26 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
 
-from jobs.config.errors import UserError
+from jobs.config.errors import PassingError, UserError
+from jobs.kafka.first_read import MANY, FirstRead, batches, write_note
 from jobs.kafka.kafka_client import cluster_id
-from jobs.kafka.kafka_source import TopicStream
+from jobs.kafka.kafka_source import TopicStream, TopicStreamReader
 from jobs.kafka.quarantine_limit import QuarantineLimit
-from jobs.kafka.resume import resume
+from jobs.kafka.resume import is_empty, resume
 from jobs.kafka.topic_streams import logs, topics
 from jobs.spark.batch_merge import BatchMerge
 from jobs.spark.checkpoint import Checkpoint
 from jobs.spark.spark import session
 from jobs.spark.streams import OnFailure, Streams, report
 from jobs.tables.append import Once, append, append_frame
-from jobs.tables.create_tables import create_tables
+from jobs.tables.create_tables import create_tables, needs_spark
 from jobs.tables.delta_io import checkpoint_path, claim, table_path
 from jobs.tables.new_rows import NewRows, collected
 from jobs.tables.transactions import is_local
@@ -31,8 +32,9 @@ from schemas.bronze import BRONZE, COVERAGE
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable, Collection, Mapping
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
+    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
@@ -45,8 +47,14 @@ if TYPE_CHECKING:
 
 def run(settings: Settings, args: argparse.Namespace) -> int:
     """Read until stopped; with `--once`, stop when all existing records are read."""
+    writers = [] if needs_spark(settings.warehouse, BRONZE) else _writers(settings)
+    if writers:
+        create_tables(None, settings.warehouse, BRONZE)
+        _read_first(writers, once=args.once)
+        if args.once and all(writer.first.is_complete for writer in writers):
+            return 0
     spark = session("regroup ingest", cores=settings.cores, driver_memory=settings.driver_memory)
-    start(spark, settings, once=args.once).wait()
+    start(spark, settings, once=args.once, writers=writers).wait()
     return 0
 
 
@@ -57,17 +65,29 @@ def start(
     once: bool = False,
     on_batch: OnBatch | None = None,
     on_failure: OnFailure = report,
+    writers: Sequence[Writer] = (),
 ) -> Streams:
     """Start one stream per topic of each cluster. Create the bronze tables if they are missing.
 
     `on_batch` gets the new rows by table after they are written. It gets the rows of several streams together if they
     arrive at the same time, and it never runs twice at the same time. After a crash it may get rows again. `on_failure`
-    gets every failure after which a stream is restarted.
+    gets every failure after which a stream is restarted. `writers` are those of a first read, without `on_batch`.
 
     Raises:
         UserError: no cluster is configured or reachable, the warehouse or the checkpoint belongs to another cluster, or
             another process already writes these tables.
     """
+    batch_merge = BatchMerge(on_batch) if on_batch else None
+    if not writers:
+        writers = _writers(settings, batch_merge)
+        create_tables(spark, settings.warehouse, BRONZE)
+    trigger = {"availableNow": True} if once else {"processingTime": f"{settings.trigger_seconds} seconds"}
+    begin = [partial(writer.start, spark, trigger) for writer in writers]
+    return Streams(begin, on_failure=on_failure, is_endless=not once)
+
+
+def _writers(settings: Settings, batch_merge: BatchMerge | None = None) -> list[Writer]:
+    """Return a writer for each feed, with its checkpoint reserved. Raise the errors of `start`."""
     if not settings.clusters:
         raise UserError(
             "No Kafka cluster is configured: give --bootstrap-servers HOST:PORT, or --config with [clusters]."
@@ -80,24 +100,43 @@ def start(
         for stream in topics(cluster, tasks=settings.cores, limits=settings.limits)
     ]
     found += [logs(cluster) for cluster in settings.clusters if cluster.logs]
-    batch_merge = BatchMerge(on_batch) if on_batch else None
     writers = [Writer(stream=stream, warehouse=settings.warehouse, batch_merge=batch_merge) for stream in found]
     for writer in writers:
         writer.checkpoint.acquire()
         writer.checkpoint.refuse_other_tables()
-    create_tables(spark, settings.warehouse, BRONZE)
-    trigger = {"availableNow": True} if once else {"processingTime": f"{settings.trigger_seconds} seconds"}
-    begin = [partial(writer.start, spark, trigger) for writer in writers]
-    return Streams(begin, on_failure=on_failure, is_endless=not once)
+    return writers
 
 
-@dataclass(frozen=True, kw_only=True)
+def _read_first(writers: Sequence[Writer], *, once: bool) -> None:
+    """Read long topics whose tables are empty, one after the other, up to their present ends.
+
+    With `once`, read the short ones too if one is long, so that no stream need start. Where reading fails for a reason
+    that may be temporary, or for an unknown one, the streams continue.
+
+    Raises:
+        UserError: a topic cannot be read.
+    """
+    # All are chosen before the first one writes, because feeds share tables.
+    cold = [writer for writer in writers if writer.is_cold]
+    long = [writer for writer in cold if writer.waiting() >= MANY]
+    for writer in cold if once and long else long:
+        try:
+            writer.read_first()
+        except Exception as error:
+            if isinstance(error, UserError) and not isinstance(error, PassingError):
+                raise
+            writer.first = FirstRead()
+            report(error)
+
+
+@dataclass(kw_only=True)
 class Writer:
-    """The stream of one feed into its tables."""
+    """The stream of one feed into its tables. `first` is its first read, until the stream has taken the position."""
 
     stream: TopicStream | LogStream
     warehouse: Path
     batch_merge: BatchMerge | None
+    first: FirstRead = field(default_factory=FirstRead)
 
     @property
     def tables(self) -> tuple[Table, ...]:
@@ -113,19 +152,63 @@ class Writer:
         """Return whether batches are committed without Spark."""
         return all(is_local(table_path(self.warehouse, table)) for table in self.tables)
 
+    @property
+    def is_cold(self) -> bool:
+        """Return whether this is a topic that was never read, whose tables are empty and written without Spark."""
+        return (
+            isinstance(self.stream, TopicStream)
+            and self.is_local
+            and not self.checkpoint.has_progress
+            and is_empty(self.warehouse, self.stream)
+        )
+
+    def waiting(self) -> int:
+        """Return the number of offsets that the topic has now; 0 if it does not exist."""
+        assert isinstance(self.stream, TopicStream)
+        ends = TopicStreamReader(self.stream).ends()
+        return sum(high - low for low, high in ends.ends.values()) if ends else 0
+
+    def read_first(self) -> None:
+        """Read the topic to its present end without Spark.
+
+        `coverage` is written last in each batch. If a batch is not finished, `resume` deletes its rows.
+
+        Raises:
+            UserError: the topic cannot be read; `PassingError` if that may be temporary.
+        """
+        assert isinstance(self.stream, TopicStream)
+        limit = self._limit()
+        for number, (position, found) in enumerate(batches(self._with_folders(self.stream))):
+            self._write_local(found, limit, number, None)
+            write_note(self.checkpoint.path, position)
+            self.first.position = position
+        self.first.is_complete = True
+
+    def _with_folders(self, stream: TopicStream) -> TopicStream:
+        folders = {table.name: str(Path(table_path(self.warehouse, table)).absolute()) for table in stream.tables}
+        return replace(stream, folders=folders)
+
+    def _limit(self) -> QuarantineLimit | None:
+        stream = self.stream
+        if not isinstance(stream, TopicStream) or not stream.has_quarantine_limit:
+            return None
+        return QuarantineLimit(stream.cluster, stream.topic)
+
+    def _write_local(self, found: pa.Table, limit: QuarantineLimit | None, batch_id: int, once: Once | None) -> None:
+        """Write the collected output of tasks without Spark."""
+        new = collected(found, self.tables, self.warehouse)
+        self._refuse(limit, new.get(COVERAGE), batch_id)
+        self._written(new, lambda table: append(None, self.warehouse, new[table], once), lambda: new)
+
     def start(self, spark: SparkSession, trigger: Mapping[str, Any]) -> StreamingQuery:
         checkpoint, stream = self.checkpoint, self.stream
+        first, self.first = self.first, FirstRead()
         if isinstance(stream, TopicStream) and not checkpoint.has_progress:
-            stream = replace(stream, start=resume(spark, self.warehouse, stream))
+            stream = replace(stream, start=first.position or resume(spark, self.warehouse, stream))
         if isinstance(stream, TopicStream) and self.is_local:
-            folders = {table.name: str(Path(table_path(self.warehouse, table)).absolute()) for table in stream.tables}
-            stream = replace(stream, folders=folders)
+            stream = self._with_folders(stream)
         app_id = checkpoint.app_id()
-        limit = (
-            QuarantineLimit(stream.cluster, stream.topic)
-            if isinstance(stream, TopicStream) and stream.has_quarantine_limit
-            else None
-        )
+        limit = self._limit()
         return (
             stream.frame(spark)
             .writeStream.queryName(f"{stream.cluster} {stream.topic}")
@@ -140,11 +223,9 @@ class Writer:
             self._write_bronze(app_id, limit, batch, batch_id)
 
     def _write_bronze(self, app_id: str, limit: QuarantineLimit | None, batch: DataFrame, batch_id: int) -> None:
-        spark, once = batch.sparkSession, Once(app_id, batch_id)
+        once = Once(app_id, batch_id)
         if self.is_local:
-            new = collected(batch.toArrow(), self.tables, self.warehouse)
-            self._refuse(limit, new.get(COVERAGE), batch_id)
-            self._written(new, lambda table: append(spark, self.warehouse, new[table], once), lambda: new)
+            self._write_local(batch.toArrow(), limit, batch_id, once)
             return
         # One pass over Kafka for all tables.
         batch.persist()

@@ -96,17 +96,18 @@ class TopicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return ReadMaxRows(self._stream.max_offsets_per_trigger)
 
     def prepareForTriggerAvailableNow(self) -> None:
-        self._target = self._ends()
+        self._target = self.ends()
         self._has_target = True
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
-        ends = self._target if self._has_target else self._ends()
+        ends = self._target if self._has_target else self.ends()
         if ends is None:
             return start
         most = None if isinstance(limit, ReadAllAvailable) else self._stream.max_offsets_per_trigger
         return TopicPosition.of(start).seen(ends).advanced(ends, most).stored()
 
-    def _ends(self) -> TopicEnds | None:
+    def ends(self) -> TopicEnds | None:
+        """Return the topic's ends now; None if it does not exist, which is reported once."""
         try:
             ends = topic_ends(admin(self._stream.options), self._stream.topic)
         except KafkaException as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import reduce
 from operator import or_
 from typing import TYPE_CHECKING
@@ -10,8 +11,9 @@ import deltalake
 from delta.tables import DeltaTable
 from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
 
+from jobs.kafka.first_read import topic_id_at
 from jobs.kafka.source_position import PartitionPosition, TopicPosition
-from jobs.tables.delta_io import read, table_path
+from jobs.tables.delta_io import checkpoint_path, read, table_path
 from jobs.tables.transactions import table_lock
 from schemas.bronze import ADMIN_OBSERVATIONS, COORDINATOR_EVENTS, COVERAGE, OFFSET_COMMITS, QUARANTINE
 
@@ -31,7 +33,7 @@ def resume(spark: SparkSession, warehouse: Path, stream: TopicStream) -> TopicPo
     `coverage` is written last, so rows after it belong to an unfinished batch. They are deleted here and read again.
     Otherwise runs of commits that are folded differently would count twice.
     """
-    if not any(_has_rows(warehouse, table) for table in (*stream.tables, COVERAGE)):
+    if is_empty(warehouse, stream):
         return TopicPosition()
     spans = read(spark, warehouse, COVERAGE)
     here = (F.col("cluster") == stream.cluster) & (F.col("source") == stream.topic)
@@ -48,7 +50,14 @@ def resume(spark: SparkSession, warehouse: Path, stream: TopicStream) -> TopicPo
         if not target.toDF().where(unfinished).isEmpty():
             with table_lock(path, alone=True):
                 target.delete(unfinished)
-    return TopicPosition(positions=positions)
+    position = TopicPosition(positions=positions)
+    checkpoint = checkpoint_path(warehouse, f"ingest/{stream.cluster}/{stream.topic}")
+    return replace(position, topic_id=topic_id_at(checkpoint, position))
+
+
+def is_empty(warehouse: Path, stream: TopicStream) -> bool:
+    """Return whether the feed's tables have no rows, of no cluster."""
+    return not any(_has_rows(warehouse, table) for table in (*stream.tables, COVERAGE))
 
 
 def _has_rows(warehouse: Path, table: Table) -> bool:

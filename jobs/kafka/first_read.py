@@ -1,0 +1,126 @@
+"""The first read of a topic into empty tables, before a stream continues: without Spark, which takes seconds to start.
+
+Batches, ranges and rows are those of the stream (`jobs.kafka.kafka_source`); worker processes read them. Without a
+checkpoint, a stream continues where `coverage` ends. `coverage` has no topic id, so a note next to the checkpoint has
+it: else a topic that was recreated and grew further meanwhile could not be told from the old one.
+"""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from dashboards.lake.without_pandas import without_pandas
+from jobs.kafka.kafka_source import TopicStreamReader
+from jobs.kafka.source_position import TopicPosition
+from jobs.processes.processes import die_with_parent
+from jobs.tables.output import schema
+from schemas.bronze import COVERAGE
+
+if TYPE_CHECKING:
+    from pyspark.sql.datasource import InputPartition
+
+    from jobs.kafka.kafka_source import TopicStream
+
+MANY = 100_000
+"""Waiting records from which a first read without Spark is worth its processes."""
+
+
+@dataclass(slots=True)
+class FirstRead:
+    """The progress of a first read: the position after its last batch, and whether it reached the end."""
+
+    position: TopicPosition | None = None
+    is_complete: bool = False
+
+
+def batches(stream: TopicStream) -> Iterator[tuple[TopicPosition, pa.Table]]:
+    """Yield the output of each batch, in the columns of `jobs.tables.output`, with the position after it.
+
+    The last batch ends where the topic ends now. `stream` must have the folders of its tables.
+
+    Raises:
+        UserError: as in the stream.
+        BrokenProcessPool: a process was ended.
+    """
+    reader = TopicStreamReader(stream)
+    ends = reader.ends()
+    if ends is None:
+        return
+    position = TopicPosition().seen(ends)
+    # Spawned, because a fork would not have the threads of this process's Kafka clients.
+    spawn = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(stream.tasks, mp_context=spawn, initializer=_prepare, initargs=(os.getpid(),)) as pool:
+        try:
+            while (end := position.advanced(ends, stream.max_offsets_per_trigger)) != position:
+                shares = reader.partitions(position.stored(), end.stored())
+                with _interrupts_ignored():
+                    found = pool.map(read_share, [stream] * len(shares), shares)
+                yield end, pa.concat_tables(found)
+                position = end
+        except BaseException:
+            # The pool would wait for the end of the batch, for minutes if it is large.
+            for process in multiprocessing.active_children():
+                process.kill()
+            raise
+
+
+@contextmanager
+def _interrupts_ignored() -> Iterator[None]:
+    """Let processes that start in the block ignore Ctrl-C until they are ready: they would print their imports."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _prepare(parent: int) -> None:
+    die_with_parent()
+    if os.getppid() != parent:
+        os._exit(1)  # it ended before
+    # A terminal's Ctrl-C ends these processes at once and without traces.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    without_pandas()
+
+
+def read_share(stream: TopicStream, share: InputPartition) -> pa.Table:
+    """Return the output of one task."""
+    return pa.Table.from_batches(list(TopicStreamReader(stream).read(share)), schema((*stream.tables, COVERAGE)))
+
+
+def write_note(checkpoint: Path, position: TopicPosition) -> None:
+    """Write the position of a first read next to the stream's checkpoint."""
+    note = _note(checkpoint)
+    note.parent.mkdir(parents=True, exist_ok=True)
+    whole = note.with_suffix(".tmp")
+    whole.write_text(json.dumps(position.stored()), encoding="utf-8")
+    whole.replace(note)
+
+
+def topic_id_at(checkpoint: Path, position: TopicPosition) -> str | None:
+    """Return the id of the topic if a first read ended at this position."""
+    try:
+        known = TopicPosition.of(json.loads(_note(checkpoint).read_text(encoding="utf-8")))
+    except (OSError, ValueError):
+        return None
+    read = {partition: at for partition, at in known.positions.items() if at.offset}
+    return known.topic_id if read == position.positions else None
+
+
+def _note(checkpoint: Path) -> Path:
+    return checkpoint.with_name(f"{checkpoint.name}.first-read.json")
