@@ -1,0 +1,118 @@
+"""A group that never rests: rows of history read, seconds and memory of each batch, with groups that only commit.
+
+`./regroup bench loop [--rate 200] [--minutes 10] [--batch-seconds 5] [--calm 1000] [--loops 1]`. Connect workers go on
+with a recorded CONFIG_MISMATCH loop, while the tasks of a worker that left wait, so that the group is never at rest.
+The real functions build bronze and silver of a new warehouse in this process. No Kafka, no Spark.
+"""
+
+from __future__ import annotations
+
+import argparse
+import struct
+import tempfile
+import time
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+
+import pyarrow as pa
+
+from jobs.captures.recording import Capture
+from jobs.config.settings import Settings
+from jobs.replay import CaptureRecords, replay
+from jobs.silver.inputs import SilverInputs
+from jobs.tables.create_tables import create_tables
+from pipelines.decoding.source_record import SourceRecord
+from schemas.bronze import BRONZE
+from schemas.gold import MARKS
+from schemas.silver import REASSIGNMENT_TABLES, SILVER
+from testing.recordings import CAPTURES
+from testing.records.binary import offset_commit_key
+from testing.records.endless import going_on
+
+LOOP, CALM_TOPIC, CALM_PARTITION = "connect_mismatch", "settlement-events", 7
+PRINTED_EVERY = 12
+"""Batches for each line of the output, a minute of batches of five seconds."""
+
+
+def renamed(record: SourceRecord, nth: int) -> SourceRecord:
+    """Return the record as one of the group with another number; names are equally long."""
+    if not nth:
+        return record
+    name = b"branch-connect"
+    assert record.key is not None
+    key, new = record.key, f"branch-loop{nth:03d}".encode()
+    return record._replace(key=key.replace(name, new), partition=record.partition + 8 * nth)
+
+
+def commits(groups: int, at_ms: int, offset: int) -> Iterator[SourceRecord]:
+    """Yield one commit of each calm group, all in one partition."""
+    for number in range(groups):
+        key = offset_commit_key(f"calm-{number:05d}", CALM_TOPIC, 0)
+        value = struct.pack(">hqibqb", 4, at_ms // 1000, 7, 1, at_ms, 0)
+        yield SourceRecord(CALM_PARTITION, offset + number, at_ms, key, value)
+
+
+def resident_mb() -> float:
+    """Return the memory of this process that is resident now."""
+    status = Path("/proc/self/status").read_text(encoding="utf-8")
+    return next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmRSS")) / 1024
+
+
+def counting() -> list[int]:
+    """Count the rows of history that each batch reads from now on."""
+    found: list[int] = []
+    history = SilverInputs.history
+
+    def counted(self: SilverInputs, points: pa.Table) -> dict[str, pa.Table] | None:
+        read = history(self, points)
+        found.append(-1 if read is None else sum(rows.num_rows for rows in read.values()))
+        return read
+
+    SilverInputs.history = counted  # type: ignore[method-assign]
+    return found
+
+
+def measured(warehouse: Path, given: argparse.Namespace) -> None:
+    """Print a line for each minute: rows of history read by its last batch, its median and longest batch, memory."""
+    settings, capture = Settings(warehouse=warehouse), Capture(CAPTURES / LOOP)
+    create_tables(None, warehouse, (*BRONZE, *SILVER, *REASSIGNMENT_TABLES, MARKS))
+    recorded = list(capture.records())
+    begun = [renamed(record, nth) for nth in range(given.loops) for record in recorded]
+    replay(None, settings, "bench", capture.meta, CaptureRecords(records=begun))
+    each, batches = given.rate * given.batch_seconds, given.minutes * 60 // given.batch_seconds
+    loops = [going_on(renamed(recorded[-1], n), each * batches, 1000 // given.rate) for n in range(given.loops)]
+    read = counting()
+    print(f"{'minute':>6} {'generations':>12} {'rows read':>10} {'median s':>9} {'longest s':>9} {'MB':>7}")
+    took: list[float] = []
+    for number in range(1, batches + 1):
+        at_ms = recorded[-1].timestamp_ms + number * given.batch_seconds * 1000
+        new = [record for loop in loops for record in islice(loop, each)]
+        new += commits(given.calm, at_ms, number * given.calm)
+        began = time.monotonic()
+        replay(None, settings, "bench", capture.meta, CaptureRecords(records=new))
+        took.append(time.monotonic() - began)
+        if number % PRINTED_EVERY == 0:
+            ordered, minute = sorted(took), number * given.batch_seconds / 60
+            print(
+                f"{minute:6.0f} {number * each * given.loops:12,} {read[-1]:10,} {ordered[len(ordered) // 2]:9.2f} "
+                f"{ordered[-1]:9.2f} {resident_mb():7,.0f}",
+                flush=True,
+            )
+            took.clear()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rate", type=int, default=200, help="generations a second of each loop")
+    parser.add_argument("--minutes", type=int, default=10)
+    parser.add_argument("--batch-seconds", type=int, default=5)
+    parser.add_argument("--calm", type=int, default=1_000, help="groups that only commit")
+    parser.add_argument("--loops", type=int, default=1)
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="regroup-loop-") as folder:
+        measured(Path(folder), given)
+
+
+if __name__ == "__main__":
+    main()
