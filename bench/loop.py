@@ -74,7 +74,9 @@ def counting() -> list[int]:
 
 
 def measured(warehouse: Path, given: argparse.Namespace) -> None:
-    """Print a line for each minute: rows of history read by its last batch, its median and longest batch, memory."""
+    """Print a line for each minute: rows of history read by its last batch, its median and longest batch, the seconds
+    of processor time of a batch, memory.
+    """
     settings, capture = Settings(warehouse=warehouse), Capture(CAPTURES / LOOP)
     create_tables(None, warehouse, (*BRONZE, *SILVER, *REASSIGNMENT_TABLES, MARKS))
     recorded = list(capture.records())
@@ -83,8 +85,11 @@ def measured(warehouse: Path, given: argparse.Namespace) -> None:
     each, batches = given.rate * given.batch_seconds, given.minutes * 60 // given.batch_seconds
     loops = [going_on(renamed(recorded[-1], n), each * batches, 1000 // given.rate) for n in range(given.loops)]
     read = counting()
-    print(f"{'minute':>6} {'generations':>12} {'rows read':>10} {'median s':>9} {'longest s':>9} {'MB':>7}")
+    print(
+        f"{'minute':>6} {'generations':>12} {'rows read':>10} {'median s':>9} {'longest s':>9} {'cpu s':>6} {'MB':>7}"
+    )
     took: list[float] = []
+    used = time.process_time()
     for number in range(1, batches + 1):
         at_ms = recorded[-1].timestamp_ms + number * given.batch_seconds * 1000
         new = [record for loop in loops for record in islice(loop, each)]
@@ -94,9 +99,10 @@ def measured(warehouse: Path, given: argparse.Namespace) -> None:
         took.append(time.monotonic() - began)
         if number % PRINTED_EVERY == 0:
             ordered, minute = sorted(took), number * given.batch_seconds / 60
+            cpu, used = (time.process_time() - used) / len(took), time.process_time()
             print(
                 f"{minute:6.0f} {number * each * given.loops:12,} {read[-1]:10,} {ordered[len(ordered) // 2]:9.2f} "
-                f"{ordered[-1]:9.2f} {resident_mb():7,.0f}",
+                f"{ordered[-1]:9.2f} {cpu:6.2f} {resident_mb():7,.0f}",
                 flush=True,
             )
             took.clear()

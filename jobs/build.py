@@ -50,7 +50,7 @@ from pipelines.rows_of_tables import rows_of, table_of
 from pipelines.silver.affected_groups import AFFECTED, DUCKDB, affected_frame, affected_sql, by_group_frame
 from pipelines.silver.frame import PolledTopics, silver
 from schemas.bronze import ADMIN_OBSERVATIONS, BRONZE, COORDINATOR_EVENTS, COORDINATOR_RECORDS, OFFSET_COMMITS
-from schemas.silver import GROUPS, REASSIGNMENT_TABLES, REBALANCES, SILVER, STALLS
+from schemas.silver import GROUPS, REASSIGNMENT_TABLES, REBALANCES, RESUME_POINTS, SILVER, STALLS
 from schemas.states import GroupProtocol
 from schemas.tables import Table
 
@@ -174,12 +174,15 @@ def _rebuild(spark: SparkSession | None, settings: Settings, new: pa.Table, poll
 
 
 def _of_each_table(write: Callable[[Table], None]) -> None:
-    """Write every table, `rebalances` last: it holds the resume points, so a crash before it leaves the old points
-    valid.
+    """Write every table, those with resume points last, so that a crash before them leaves the old points valid.
+
+    A row of `resume_points` refers to rows of `rebalances`.
     """
+    last = (REBALANCES, RESUME_POINTS)
     with ThreadPoolExecutor(WRITERS) as pool:
-        list(pool.map(write, (table for table in SILVER if table is not REBALANCES)))
-    write(REBALANCES)
+        list(pool.map(write, (table for table in SILVER if table not in last)))
+    for table in last:
+        write(table)
 
 
 def _classic(groups: pa.Table) -> pa.Table:

@@ -397,6 +397,31 @@ class RebalanceRow(RebalanceOfGroup):
     group_id: str
 
 
+class ResumePointOfGroup(TypedDict):
+    """A row of `resume_points` without cluster and group."""
+
+    incarnation: int
+    first_generation_id: int
+    settled_at: int
+    log_epoch: int
+    source_offset: int
+    base_log_epoch: int
+    base_offset: int
+    base_at: int
+    base_rebalance_mode: str
+    unfinished_since_at: int
+    unfinished_stalls: str
+    unfinished_rebalances: str
+    state: str
+
+
+class ResumePointRow(ResumePointOfGroup):
+    """A row of `resume_points`."""
+
+    cluster: str
+    group_id: str
+
+
 class ReassignmentRow(TypedDict):
     """A row of `reassignments`."""
 
@@ -711,6 +736,7 @@ class SilverRows(TypedDict):
     group_events: list[GroupEventRow]
     groups: list[GroupRow]
     rebalances: list[RebalanceRow]
+    resume_points: list[ResumePointRow]
 
 
 class SilverOfGroup(TypedDict):
@@ -722,6 +748,7 @@ class SilverOfGroup(TypedDict):
     group_events: list[GroupEventOfGroup]
     groups: list[GroupOfGroup]
     rebalances: list[RebalanceOfGroup]
+    resume_points: list[ResumePointOfGroup]
 
 
 class GroupHistory(TypedDict):

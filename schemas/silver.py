@@ -214,6 +214,31 @@ REBALANCES = Table(
     """),
 )
 
+RESUME_POINTS = Table(
+    name="resume_points",
+    layer="silver",
+    key=("cluster", "group_id", "incarnation", "first_generation_id"),
+    cluster_by=("cluster", "group_id", "settled_at"),
+    comment="Points from which a rebuild of a classic group can resume although the group is not at rest: one every 500 generations or five minutes. Only Regroup reads them, and maintain keeps those of the last day.",
+    columns=columns("""
+        cluster               | STRING    | Name of the Kafka cluster, chosen by the operator
+        group_id              | STRING    | Group
+        incarnation           | INT       | Incarnation of the group id
+        first_generation_id   | INT       | First generation whose rows a rebuild from this point makes
+        settled_at            | TIMESTAMP NOT NULL | When that generation completed
+        log_epoch             | INT NOT NULL | Incarnation of the source topic
+        source_offset         | BIGINT NOT NULL | Offset of that generation's record
+        base_log_epoch        | INT NOT NULL | Incarnation of the source topic at base_offset
+        base_offset           | BIGINT NOT NULL | First record that the rebuild reads: that of the previous generation
+        base_at               | TIMESTAMP NOT NULL | When the previous generation completed
+        base_rebalance_mode   | STRING NOT NULL | rebalance_mode of the previous generation
+        unfinished_since_at   | TIMESTAMP NOT NULL | Earliest start of the stalls and episodes before the point that later records may change
+        unfinished_stalls     | STRING NOT NULL | These stalls: stopped_by_offset, index and MD5 of the name
+        unfinished_rebalances | STRING NOT NULL | first_generation_id of these episodes
+        state                 | STRING NOT NULL | The group's state according to the records before the point, as JSON
+    """),
+)
+
 REASSIGNMENTS = Table(
     name="reassignments",
     layer="silver",
@@ -269,7 +294,7 @@ REASSIGNMENT_SAMPLES = Table(
     """),
 )
 
-SILVER = (GENERATIONS, GENERATION_MEMBERS, STALLS, GROUP_EVENTS, GROUPS, REBALANCES)
+SILVER = (GENERATIONS, GENERATION_MEMBERS, STALLS, GROUP_EVENTS, GROUPS, REBALANCES, RESUME_POINTS)
 
 REASSIGNMENT_TABLES = (REASSIGNMENTS, REASSIGNMENT_SAMPLES)
 """Tables built per cluster, from polls and controllers' log lines. The tables of `SILVER` are built per group."""

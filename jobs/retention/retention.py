@@ -33,6 +33,7 @@ from schemas.silver import (
     REASSIGNMENT_SAMPLES,
     REASSIGNMENTS,
     REBALANCES,
+    RESUME_POINTS,
     SILVER,
     STALLS,
 )
@@ -47,8 +48,13 @@ TIMES = {
     JOB_RUNS: "told_at",
     QUALITY_RESULTS: "checked_at",
     LIMITS_REACHED: "reached_at",
+    RESUME_POINTS: "settled_at",
 }
 """Tables whose rows expire, with the deciding time column. A row without that time is kept."""
+
+POINT_DAYS = 1
+"""Days for which resume points are kept. Input that is later still is built from an earlier point: slower, not worse.
+"""
 
 OVER = {
     GENERATIONS: "CASE WHEN outcome <> 'open' THEN coalesce(completed_at, joined_at) END",
@@ -57,6 +63,7 @@ OVER = {
     GROUP_EVENTS: "event_at",
     GROUPS: "last_record_at",
     REBALANCES: "ended_at",
+    RESUME_POINTS: "CAST(NULL AS TIMESTAMP)",
     REASSIGNMENTS: "completed_at",
     REASSIGNMENT_SAMPLES: "observed_at",
 }
@@ -67,7 +74,8 @@ def kept_days(settings: Settings) -> dict[Table, int]:
     """Return the days that each table keeps its rows; 0 means forever."""
     rest = (COORDINATOR_EVENTS, ADMIN_OBSERVATIONS, QUARANTINE)
     operations = dict.fromkeys(OPERATIONS, settings.keep_operations_days)
-    return {OFFSET_COMMITS: settings.keep_commits_days} | dict.fromkeys(rest, settings.keep_bronze_days) | operations
+    known = {OFFSET_COMMITS: settings.keep_commits_days, RESUME_POINTS: POINT_DAYS}
+    return known | dict.fromkeys(rest, settings.keep_bronze_days) | operations
 
 
 def begin(days: int, now_ms: int) -> int:

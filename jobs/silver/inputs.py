@@ -34,7 +34,7 @@ from pipelines.silver.resume_points import (
     resume_points,
     since_base,
 )
-from schemas.silver import GENERATION_MEMBERS, GROUPS, REBALANCES, STALLS
+from schemas.silver import GENERATION_MEMBERS, GROUPS, REBALANCES, RESUME_POINTS, STALLS
 from schemas.tables import Table
 
 FEW_GROUPS = 5_000
@@ -48,7 +48,10 @@ more. Spark takes seconds before it starts, and the most for a late and therefor
 LATELY_MS = 3_600_000
 """Time in ms before a change in which most groups had their last rebalance."""
 
-NAMED = {name: name for name in ("affected", "groups", "stalls", "members", "rebalances")}
+POINTS_MS = 900_000
+"""Time in ms before a change in which a group that never rests had a point (`carrying.points.EVERY_MS`)."""
+
+NAMED = {name: name for name in ("affected", "groups", "stalls", "members", "rebalances", "resume_points")}
 """Names of DuckDB's views in the SQL texts."""
 
 
@@ -104,7 +107,8 @@ class SilverInputs:
         """Return the point from which each group's history can be rebuilt (`resume_points.resume_points`)."""
         affected = self.affected.select([*GROUP, "since_at", "has_classic", "has_modern"])
         if not self.by_duckdb:
-            return resume_points(self._frame(affected), self._read(REBALANCES), self._read(GROUPS)).toArrow()
+            rebalances, groups, points = (self._read(table) for table in (REBALANCES, GROUPS, RESUME_POINTS))
+            return resume_points(self._frame(affected), rebalances, groups, points).toArrow()
         if not affected.num_rows:
             return self._restarts(affected)
         # A second scan without a time limit finds older rebalances, and those that a coordinator's clock may have
@@ -119,11 +123,12 @@ class SilverInputs:
         return pa.concat_tables([sure, self._restarts(rest)])
 
     def _restarts(self, affected: pa.Table, begin_ms: int | None = None) -> pa.Table:
-        """Read rebalances that started since `begin_ms`; rows before it may be included."""
-        since = (REBALANCES.time, begin_ms) if REBALANCES.time and begin_ms is not None else None
+        """Read rebalances and points since `begin_ms`; rows before it may be included."""
         with connect() as engine:
             engine.register("affected", affected)
-            show(engine, "rebalances", self.warehouse, REBALANCES, since)
+            for table, later_ms in ((REBALANCES, 0), (RESUME_POINTS, LATELY_MS - POINTS_MS)):
+                since = (table.time, begin_ms + later_ms) if table.time and begin_ms is not None else None
+                show(engine, table.name, self.warehouse, table, since)
             show(engine, "groups", self.warehouse, GROUPS)
             found = engine.sql(RESTARTS.format(**NAMED)).to_arrow_table()
         # Timestamps of an earlier version of Regroup have no zone.

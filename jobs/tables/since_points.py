@@ -11,6 +11,7 @@ from jobs.tables.engine import connect, show
 from jobs.tables.silver_rows import milliseconds_of
 from pipelines.arrow_types import row_type
 from pipelines.silver.frame import UNUSED
+from schemas.silver import REBALANCES, STALLS
 from schemas.tables import Table
 
 ASTRAY_MS = 600_000
@@ -19,19 +20,27 @@ timestamp, but by no more than this.
 """
 
 
+CARRIED_ON = (STALLS, REBALANCES)
+"""Tables of which a rebuild may change rows from before its base (`pipelines.silver.carrying.points`)."""
+
+
 def since_points(
     warehouse: Path, table: Table, points: pa.Table, condition: str, *, most: int | None = None
 ) -> pa.Table:
     """Return rows `old` of the table that fulfil `condition` for their group's `point` (`from_base`, `after_base`).
 
     With `most`, reading stops after `most` + 1 rows of each kind of group. Columns that `UNUSED` names are left out.
-    For groups with a base, files with only older rows are not opened.
+    For groups with a base, files with only older rows are not opened. Unfinished stalls and episodes are older than the
+    base.
     """
     tail = f"WHERE {condition}" + (f" LIMIT {most + 1}" if most is not None else "")
     has_base = pc.is_valid(points["base_at"])
     parts = [of_groups(warehouse, table, points.filter(pc.invert(has_base)), tail)]
     if (based := points.filter(has_base)).num_rows:
-        earliest = milliseconds_of(pc.min(based["base_at"])) - ASTRAY_MS
+        begun = based["base_at"]
+        if table in CARRIED_ON and "unfinished_since_at" in based.column_names:
+            begun = pc.coalesce(based["unfinished_since_at"], begun)
+        earliest = milliseconds_of(pc.min(begun)) - ASTRAY_MS
         since = (table.time, earliest) if table.time else None
         parts.append(of_groups(warehouse, table, based, tail, since=since))
     return pa.concat_tables(parts)

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import zip_longest
 
+from pipelines.silver.carrying.ownership import restore
+from pipelines.silver.carrying.points import COARSE_MS, Border, border, is_between, is_border
 from pipelines.silver.committers import by_commits
-from pipelines.silver.episodes import resume_points
+from pipelines.silver.episodes import in_time_order, resume_points
 from pipelines.silver.generation_log import LogIndex
 from pipelines.silver.generation_rows import generation_row, moved
 from pipelines.silver.generations import Generation, GroupIncarnations, ResumeState, read_incarnations
 from pipelines.silver.group_events import event_row, lifecycle, of_generation, static_returns
 from pipelines.silver.groups import group_row
+from pipelines.silver.history import Position, Record, Resource
 from pipelines.silver.member_rows import member_rows
 from pipelines.silver.phases import Phase
-from pipelines.silver.stalls import stalls
+from pipelines.silver.stalls import Ownership, stalls
 from pipelines.silver.stops.member_stops import GenerationContext, generation_contexts
 from pipelines.silver.timeline import Timeline
 from pipelines.silver.triggers import Cause, cause
@@ -32,22 +35,33 @@ def add_classic(timeline: Timeline, phase: Phase) -> None:
     base = converted or (None if timeline.has_begun else timeline.base)
     records = phase.records[:-1] if phase.is_handed_on else phase.records
     starts_anew = timeline.is_alive and base is None
-    found = read_incarnations(records, base, timeline.incarnation + starts_anew)
+    carried = timeline.carried if base is timeline.base else None
+    waiting = carried.waiting if carried is not None else frozenset[Resource]()
+    found = read_incarnations(records, base, timeline.incarnation + starts_anew, waiting)
     lines = LogIndex(phase.history.events)
     logs = [lines.log_of(g) for g in found.generations]
     contexts = generation_contexts(found.generations, logs, timeline.history.commits, timeline.workers)
     if converted is not None:
         timeline.ownership.keep(found.generations[0].members)
-    stalls(contexts, timeline.ownership)
     owned = timeline.ownership
+    if carried is not None and base is not None:
+        restore(owned, carried.fields, base.incarnation)
+    borders = _stalls(contexts, owned, is_begun=carried is not None)
     timeline.bases = resume_points(found.generations, owned.stalls, owned.undecided, phase.history.records)
+    timeline.borders = _valid(borders, owned, lines, phase.history.records)
+    timeline.generations = {g.position: g for g in found.generations}
     timeline.out["group_events"] += _lifecycle(phase, found, lines)
     for each, following in zip_longest(contexts, found.generations[1:]):
         g = each.generation
         if g.previous is None and (base is None or g.position != base.position):
             timeline.last_owner.clear()
+            timeline.owned_at.clear()
+        _note_owners(timeline, g)
         if base is not None and g.position == base.position:
-            moved(g, timeline.last_owner)
+            if carried is not None:
+                timeline.last_owner, timeline.owned_at = carried.last_owner, carried.owned_at
+            else:
+                moved(g, timeline.last_owner)
             timeline.out["group_events"] += static_returns(g)
             timeline.base_at = g.completed_at if base is timeline.base else timeline.base_at
             continue
@@ -56,6 +70,49 @@ def add_classic(timeline: Timeline, phase: Phase) -> None:
             _after_conversion(timeline.out["generations"][-1], timeline.members, g)
     timeline.out["groups"] = group_row(timeline.history, found, timeline.base)
     _hand_on(timeline, found)
+
+
+def _stalls(contexts: Sequence[GenerationContext], owned: Ownership, *, is_begun: bool) -> list[Border]:
+    """Add the stalls to `owned` (`stalls.stalls`); return the states at possible points on the way."""
+    found: list[Border] = []
+
+    def before(g: Generation) -> None:
+        if is_border(g):
+            found.append(border(g, owned))
+
+    stalls(contexts, owned, before, is_begun=is_begun)
+    return found
+
+
+def _note_owners(timeline: Timeline, g: Generation) -> None:
+    """Complete the state at a possible point before this generation, and note which resources it assigns."""
+    if (found := timeline.borders.get(g.position)) is not None:
+        owners, owned_at = dict(timeline.last_owner), dict(timeline.owned_at)
+        timeline.borders[g.position] = replace(found, last_owner=owners, owned_at=owned_at)
+    timeline.owned_at.update(dict.fromkeys(g.owners, g.position))
+
+
+def _valid(
+    borders: Sequence[Border], owned: Ownership, lines: LogIndex, records: Sequence[Record]
+) -> dict[Position, Border]:
+    """Return the borders from which a rebuild may resume, by the position of the generation that follows.
+
+    As at rest (`episodes.resume_points`), timestamps must ascend across the point.
+    """
+    if not borders:
+        return {}
+    is_in_time = in_time_order(records)
+    return {
+        b.following.position: b
+        for b in borders
+        if b.following.position not in owned.restoring
+        and is_in_time(b.before.position)
+        and is_between(
+            b.before,
+            b.following,
+            lines.window(b.before.completed_at - COARSE_MS, b.following.completed_at + COARSE_MS),
+        )
+    }
 
 
 def _converted(timeline: Timeline, phase: Phase) -> ResumeState | None:

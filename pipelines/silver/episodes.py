@@ -6,14 +6,14 @@ from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import accumulate
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from pipelines.silver.carrying.episode import Episode
 from pipelines.silver.generations import Generation
 from pipelines.silver.history import Position, Record
 from pipelines.silver.stops.stall import Stall
-from schemas.loss_interval import loss
 from schemas.rows import GenerationOfGroup, RebalanceOfGroup
-from schemas.states import Evidence, RebalanceMode, StallCause
+from schemas.states import RebalanceMode
 
 
 class ResumePoint(NamedTuple):
@@ -30,73 +30,79 @@ class ResumePoint(NamedTuple):
     state: Callable[[], str] | None = None
 
 
+Boundary = Callable[[GenerationOfGroup], Sequence[Stall] | None]
+"""Returns the stalls that may still change right before a generation; None if no rebuild may resume there."""
+
+
+class Episodes(NamedTuple):
+    """The rows, and by the position of a generation the sums of episodes right before it that may still change."""
+
+    rows: list[RebalanceOfGroup]
+    carried: dict[Position, list[Episode]]
+
+
 def episodes(
-    generations: list[GenerationOfGroup], windows: list[Stall], quiet_ms: int, bases: Mapping[Position, ResumePoint]
-) -> list[RebalanceOfGroup]:
+    generations: list[GenerationOfGroup],
+    windows: list[Stall],
+    quiet_ms: int,
+    bases: Mapping[Position, ResumePoint],
+    begun: Sequence[Episode] = (),
+    boundary: Boundary = lambda _: None,
+) -> Episodes:
     """Return the episodes.
 
     An episode ends when no rebalance begins within `quiet_ms` after its last rebalance completed. A rebalance that was
     overtaken does not end it. If the start of a rebalance is known only as a range, its latest time counts, the end of
-    the join phase. So a pause is never hidden, but one episode may be split in two. `bases` maps the position of a
-    generation that began with every resource owned to the point from which a rebuild may resume.
+    the join phase. So a pause is never hidden, but one episode may be split in two.
+
+    Args:
+        generations: the rows of `generations`.
+        windows: the stalls.
+        quiet_ms: the pause that ends an episode, in milliseconds.
+        bases: the position of a generation that began with every resource owned → the point from which a rebuild may
+            resume.
+        begun: episodes that began before the generations, the last of which they may continue, without `windows`.
+        boundary: tells before which generations the sums are carried on.
     """
     by_generation: dict[tuple[int, int], list[Stall]] = defaultdict(list)
     for window in windows:
         by_generation[window.incarnation, window.generation].append(window)
-    out: list[list[GenerationOfGroup]] = []
+    out = [*begun]
+    for key, known in by_generation.items():
+        for episode in (each for each in begun if each.contains(*key)):
+            episode.add_stalls(known)
+    carried = {}
     for row in generations:
-        start = row["prepared_at"] if row["prepared_at"] is not None else row["prepared_at_latest"]
-        last = out[-1][-1] if out else None
-        goes_on = (
-            last is not None
-            and last["incarnation"] == row["incarnation"]
-            and (last["completed_at"] is None or start - last["completed_at"] <= quiet_ms)
-        )
-        if goes_on:
-            out[-1].append(row)
-        else:
-            out.append([row])
-    return [_row(rows, by_generation, bases) for rows in out]
+        position = row["log_epoch"], row["source_offset"]
+        begins = not (out and out[-1].goes_on(row, quiet_ms))
+        # A rebuild may resume at the start of this episode without any state.
+        live = None if begins and position in bases else boundary(row)
+        if live is not None and out:
+            carried[position] = _carried(out, live)
+        if begins:
+            out.append(Episode.of(row, _base(bases.get(position))))
+        out[-1].add(row, by_generation[row["incarnation"], row["generation_id"]])
+    return Episodes([episode.rebalance() for episode in out], carried)
 
 
-def _row(
-    rows: list[GenerationOfGroup],
-    by_generation: dict[tuple[int, int], list[Stall]],
-    bases: Mapping[Position, ResumePoint],
-) -> RebalanceOfGroup:
-    first, last = rows[0], rows[-1]
-    base = bases.get((first["log_epoch"], first["source_offset"]))
-    windows = [w for row in rows for w in by_generation[row["incarnation"], row["generation_id"]]]
-    ended = [(w, ms) for w in windows if w.is_lost and (ms := w.milliseconds)]
-    lost = [ms for _, ms in ended]
-    _, low, high = loss(((w.incarnation, w.generation, w.owner), *ms) for w, ms in ended)
-    idle = [ms[1] for w in windows if w.cause == StallCause.NO_MEMBER and (ms := w.milliseconds)]
-    grades = {row["evidence"] for row in rows} | {w.stop.evidence for w in windows}
-    worst = next(e for e in (Evidence.INFERRED, Evidence.BOUNDED, Evidence.OBSERVED) if e in grades)
+def _carried(known: Sequence[Episode], live: Sequence[Stall]) -> list[Episode]:
+    """Return the sums of the last episode and of those with stalls in `live`, without these stalls."""
+    counted = list({id(window.root): window.root for window in live if not window.root.is_void}.values())
+    out = []
+    for episode in known:
+        mine = [window for window in counted if episode.contains(window.incarnation, window.generation)]
+        if mine or episode is known[-1]:
+            out.append(episode.without(mine))
+    return out
+
+
+def _base(point: ResumePoint | None) -> dict[str, Any]:
     return {
-        "incarnation": first["incarnation"],
-        "first_generation_id": first["generation_id"],
-        "last_generation_id": last["generation_id"],
-        "started_at_earliest": first["prepared_at_earliest"],
-        "started_at_latest": first["prepared_at_latest"],
-        "ended_at": last["completed_at"],
-        "generations": sum(row["completed_at"] is not None for row in rows),
-        "triggers": list(dict.fromkeys(row["trigger"] for row in rows)),
-        "lost_resource_seconds_min": sum(ms[0] for ms in lost) / 1000,
-        "lost_resource_seconds": sum(ms[1] for ms in lost) / 1000,
-        "lost_resource_seconds_max": sum(ms[2] for ms in lost) / 1000,
-        "idle_resource_seconds": sum(idle) / 1000,
-        "evidence": worst,
-        "log_epoch": first["log_epoch"],
-        "source_offset": first["source_offset"],
-        "settled_at": first["completed_at"],
-        "base_log_epoch": base.position[0] if base else None,
-        "base_offset": base.position[1] if base else None,
-        "base_at": base.at if base else None,
-        "base_rebalance_mode": base.mode if base else None,
-        "base_state": base.state() if base and base.state else None,
-        "lost_resource_seconds_low": low / 1000,
-        "lost_resource_seconds_high": high / 1000,
+        "base_log_epoch": point.position[0] if point else None,
+        "base_offset": point.position[1] if point else None,
+        "base_at": point.at if point else None,
+        "base_rebalance_mode": point.mode if point else None,
+        "base_state": point.state() if point and point.state else None,
     }
 
 

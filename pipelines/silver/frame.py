@@ -137,7 +137,7 @@ def _side(name: str, frame: DataFrame) -> DataFrame:
 
 def _bases(restarts: DataFrame) -> DataFrame:
     """Return the base of each group that has one, as an additional input row."""
-    fields = ["base_log_epoch", "base_offset", "base_rebalance_mode", "base_state", "incarnation"]
+    fields = ["base_log_epoch", "base_offset", "base_rebalance_mode", "base_state", "incarnation", "state"]
     seen = F.unix_millis("first_seen_at").alias("first_seen_at")
     known = restarts.where(F.col("base_offset").isNotNull())
     return known.select("cluster", "group_id", F.struct(*fields, seen).alias("base"))
@@ -186,4 +186,5 @@ def _base(row: Row) -> ResumeState:
         mode=RebalanceMode(row["base_rebalance_mode"]),
         first_seen_at=row["first_seen_at"],
         state=row["base_state"],
+        carried=row["state"],
     )

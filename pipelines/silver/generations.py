@@ -148,7 +148,8 @@ class ResumeState:
     """The state from which a history resumes: the generation at `position`, whose rows stay unchanged.
 
     The other fields are facts that its record does not contain. With `state` (`coordinator_assigned.snapshot`),
-    `position` is the first record whose rows are rebuilt.
+    `position` is the first record whose rows are rebuilt. `carried` is the state of a group that was not at rest
+    (`carrying.points`).
     """
 
     position: Position
@@ -156,6 +157,7 @@ class ResumeState:
     mode: RebalanceMode
     first_seen_at: int | None
     state: str | None = None
+    carried: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,11 +174,15 @@ BLOBS = ("subscription", "assignment")
 
 
 def read_incarnations(
-    records: Iterable[Record], base: ResumeState | None = None, incarnation: int = 0
+    records: Iterable[Record],
+    base: ResumeState | None = None,
+    incarnation: int = 0,
+    waiting: frozenset[Resource] = frozenset(),
 ) -> GroupIncarnations:
     """Read the GroupMetadata records of one group in position order, from the start or from `base` on.
 
-    The first incarnation is that of `base`, or `incarnation` without a base. A new incarnation begins after a
+    The first incarnation is that of `base`, or `incarnation` without a base. `waiting` are the resources for which the
+    group waits at the base (`Generation.waiting`). A new incarnation begins after a
     tombstone. It also begins if the number does not increase, unless the record is a static replacement or another
     coordinator wrote the same generation again.
     """
@@ -210,9 +216,10 @@ def read_incarnations(
         elif last is not None and number < last.number:
             incarnation, last = incarnation + 1, None
         found.incarnation, found.previous = incarnation, last
-        found.mode = base.mode if base and record.position == base.position else _mode(found)
+        is_base = base is not None and record.position == base.position
+        found.mode = base.mode if base is not None and is_base else _mode(found)
         found.is_piecemeal = _is_piecemeal(found)
-        found.waiting = _waiting(found)
+        found.waiting = waiting if is_base else _waiting(found)
         out.generations.append(found)
         last, created = found, None
     return replace(out, incarnation=incarnation)

@@ -23,6 +23,9 @@ POINT = (
     "incarnation",
     "first_generation_id",
 )
+CARRIED = ("unfinished_since_at", "unfinished_stalls", "unfinished_rebalances", "state")
+"""Columns of `resume_points` about what was unfinished there; NULL for a point at rest."""
+
 EARLIER_S = 3
 """Seconds before the base from which log lines are read. A line with a precision of one second may have a timestamp
 before the base, and lines are matched with a tolerance of another second.
@@ -38,15 +41,27 @@ UPDATED = ", ".join(
 )
 
 RESTARTS = f"""
-SELECT affected.cluster, affected.group_id, {", ".join(f"latest.{name}" for name in POINT)}, latest.first_seen_at
+WITH known AS (
+    SELECT cluster, group_id, settled_at, {", ".join(POINT)}, CAST(NULL AS TIMESTAMP) AS unfinished_since_at,
+        CAST(NULL AS STRING) AS unfinished_stalls, CAST(NULL AS STRING) AS unfinished_rebalances,
+        CAST(NULL AS STRING) AS state
+    FROM {{rebalances}} WHERE base_offset IS NOT NULL
+    UNION ALL
+    SELECT cluster, group_id, settled_at,
+        {", ".join("CAST(NULL AS STRING) AS base_state" if name == "base_state" else name for name in POINT)},
+        {", ".join(CARRIED)}
+    FROM {{resume_points}}
+)
+SELECT affected.cluster, affected.group_id, {", ".join(f"latest.{name}" for name in (*POINT, *CARRIED))},
+    latest.first_seen_at
 FROM {{affected}} affected LEFT JOIN (
     SELECT /*+ BROADCAST(new) */ known.*, groups.first_seen_at, row_number() OVER (
         PARTITION BY known.cluster, known.group_id ORDER BY known.log_epoch DESC, known.source_offset DESC
     ) AS nth
-    FROM {{rebalances}} known
+    FROM known
     JOIN {{affected}} new ON known.cluster = new.cluster AND known.group_id = new.group_id
     JOIN {{groups}} groups ON known.cluster = groups.cluster AND known.group_id = groups.group_id
-    WHERE known.base_offset IS NOT NULL AND known.settled_at + INTERVAL '{NEAR_S}' SECOND < new.since_at
+    WHERE known.settled_at + INTERVAL '{NEAR_S}' SECOND < new.since_at
         AND NOT coalesce(CASE WHEN known.base_state IS NULL THEN new.has_modern ELSE new.has_classic END, false)
 ) latest ON affected.cluster = latest.cluster AND affected.group_id = latest.group_id AND latest.nth = 1
 """  # noqa: S608 - the names are constants
@@ -109,20 +124,26 @@ WHERE NOT EXISTS (
 """The query of `committing` in DuckDB's SQL. Spark has another name for `unnest`."""
 
 
-def resume_points(affected: DataFrame, rebalances: DataFrame, groups: DataFrame) -> DataFrame:
-    """Return the last episode before the new input that began with every resource owned and whose rows stay unchanged.
+def resume_points(affected: DataFrame, rebalances: DataFrame, groups: DataFrame, points: DataFrame) -> DataFrame:
+    """Return the last point before the new input from which a rebuild may resume, and before which rows stay unchanged.
+
+    It is an episode that began with every resource owned, or a point with the state that is carried on
+    (`carrying.points`).
 
     Args:
         affected: cluster, group_id, `since_at` (time of the earliest new input), `has_classic` and `has_modern`
             (whether it includes records of the classic protocol and of other protocols).
         rebalances: the silver table.
         groups: the silver table.
+        points: the silver table `resume_points`.
 
     Returns:
-        One row per affected group: cluster, group_id, the columns `POINT` of that episode and `first_seen_at`. They are
-        NULL if the whole history is needed.
+        One row per affected group: cluster, group_id, the columns `POINT` and `CARRIED` of that point and
+        `first_seen_at`. They are NULL if the whole history is needed.
     """
-    return affected.sparkSession.sql(RESTARTS, affected=affected, rebalances=rebalances, groups=groups)
+    return affected.sparkSession.sql(
+        RESTARTS, affected=affected, rebalances=rebalances, groups=groups, resume_points=points
+    )
 
 
 def committing(affected: DataFrame, groups: DataFrame, stalls: DataFrame, members: DataFrame) -> DataFrame:
@@ -188,10 +209,22 @@ def _of_later(table: Table) -> str:
             classic = _not_before("log_epoch", "log_epoch", "stopped_by_offset", "source_offset")
             # A member's last record precedes the record of the next epoch.
             assigned = _not_before("log_epoch", "base_log_epoch", "stopped_by_offset", "base_offset")
-            return f"CASE WHEN point.base_state IS NULL THEN {classic} ELSE {assigned} END"
+            later = f"CASE WHEN point.base_state IS NULL THEN {classic} ELSE {assigned} END"
+            key = "CAST(old.stopped_by_offset AS STRING) || '/' || CAST(old.index AS STRING) || '/' || md5(old.name)"
+            return f"({later} OR {_unfinished('unfinished_stalls', key)})"
+        case "rebalances":
+            later = _not_before("incarnation", "incarnation", "first_generation_id", "first_generation_id")
+            key = "CAST(old.first_generation_id AS STRING)"
+            return f"({later} OR {_unfinished('unfinished_rebalances', key)})"
         case _:
-            number = "first_generation_id" if table.name == "rebalances" else "generation_id"
+            number = "first_generation_id" if table.name == "resume_points" else "generation_id"
             return _not_before("incarnation", "incarnation", number, "first_generation_id")
+
+
+def _unfinished(column: str, key: str) -> str:
+    """Return the condition that the point lists the row, which has a key without `|`, as unfinished."""
+    listed = f"contains(point.{column}, '|' || {key} || '|')"
+    return f"(point.incarnation = old.incarnation AND coalesce({listed}, false))"
 
 
 def _not_before(major: str, than_major: str, minor: str, than_minor: str) -> str:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import cast
 
 from pipelines.rows_of_tables import by_table
+from pipelines.silver.carrying.points import Carried, point_row
 from pipelines.silver.classic_rows import add_classic
 from pipelines.silver.client_hosts import ClientHosts
 from pipelines.silver.coordinator_assigned.rows import add_coordinator_assigned
@@ -15,7 +19,7 @@ from pipelines.silver.missing_partitions import without_missing
 from pipelines.silver.phases import phases
 from pipelines.silver.stops.stall import Stall
 from pipelines.silver.timeline import Timeline
-from schemas.rows import SilverOfGroup, SilverRows, StallOfGroup
+from schemas.rows import GenerationOfGroup, SilverOfGroup, SilverRows, StallOfGroup
 from schemas.states import GroupProtocol
 
 KEPT = ClientHosts()
@@ -28,10 +32,14 @@ def silver_rows(
 
     With a `base`, the history begins at the base's record. Only the rows of later generations are returned, and the
     rows of `group_events` after the base's completion. They equal the rows from the whole history if the next
-    generation began an episode and every resource had an owner at its start (`resume_points`).
+    generation began an episode and every resource had an owner at its start (`resume_points`), or if the base has the
+    state that is carried on (`carrying.points`). Then rows of unfinished stalls and episodes are returned as well.
     """
     history = without_missing(hosts.hide(history))
-    timeline = Timeline.of(history, base, quiet_ms)
+    carried = Carried.of(base.carried) if base is not None and base.carried is not None else None
+    if carried is not None:
+        history = replace(history, commits=history.commits.with_points(carried.commits))
+    timeline = Timeline.of(history, base, quiet_ms, carried)
     parts = phases(history)
     for phase, following in zip(parts, [*parts[1:], None], strict=True):
         if phase.protocol == GroupProtocol.CLASSIC:
@@ -41,14 +49,41 @@ def silver_rows(
     out, windows = timeline.out, [w for w in timeline.ownership.stalls if not w.is_void]
     if base is not None and timeline.base_at is not None and out["generations"]:
         first = out["generations"][0]["log_epoch"], out["generations"][0]["source_offset"]
-        windows = [w for w in windows if base.state is not None or w.stopped_by >= first]
+        unfinished = carried.live if carried is not None else ()
+        windows = [
+            w
+            for w in windows
+            if base.state is not None or w.stopped_by >= first or (w.stopped_by, w.resource) in unfinished
+        ]
         out["group_events"] = [e for e in out["group_events"] if e["event_at"] > timeline.base_at]
     out["stalls"] += [_stall_row(s) for s in windows]
-    # A group that changed its protocol is rebuilt from its first record.
-    bases = timeline.bases if len(parts) == 1 else {}
-    out["rebalances"] += episodes(out["generations"], windows, quiet_ms, bases)
+    _add_episodes(timeline, windows, has_changed=len(parts) > 1)
     out["group_events"] = list({(e["event_at"], e["kind"], e["member_id"]): e for e in out["group_events"]}.values())
     return _with_group(out, history)
+
+
+def _add_episodes(timeline: Timeline, windows: list[Stall], *, has_changed: bool) -> None:
+    """Add the episodes and the resume points. A group that changed its protocol is rebuilt from its first record."""
+    out, carried = timeline.out, timeline.carried
+    borders = {} if has_changed else timeline.borders
+
+    def unfinished(row: GenerationOfGroup) -> Sequence[Stall] | None:
+        found = borders.get((row["log_epoch"], row["source_offset"]))
+        return None if found is None else found.live
+
+    begun = carried.episodes if carried is not None else []
+    bases = {} if has_changed else timeline.bases
+    found = episodes(out["generations"], windows, timeline.quiet_ms, bases, begun, unfinished)
+    out["rebalances"] += found.rows
+    rests = sorted(
+        ((r["log_epoch"], r["source_offset"]), (r["base_log_epoch"], r["base_offset"]))
+        for r in found.rows
+        if r["base_log_epoch"] is not None and r["base_offset"] is not None
+    )
+    for position, known in found.carried.items():
+        nth = bisect_left(rests, (position,))
+        rest = timeline.generations.get(rests[nth - 1][1]) if nth else None
+        out["resume_points"].append(point_row(borders[position], known, rest, timeline.ownership.commits))
 
 
 def _with_group(of_group: SilverOfGroup, history: History) -> SilverRows:

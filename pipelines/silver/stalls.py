@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pipelines.silver.generations import Generation, Replacement
@@ -33,8 +33,9 @@ class Ownership:
     """The owners of resources and the stalls so far. It continues across protocol changes.
 
     `undecided` has the positions of records whose stalls depend on what was before the previous generation: it was open
-    whether a new member had resumed its resources, or their rate is that over an earlier stall. `is_streams`: the
-    resources are tasks, which work only when their state is restored.
+    whether a new member had resumed its resources, or their rate is that over an earlier stall. `restoring` has those
+    of them at which the state of a task was still being restored. `is_streams`: the resources are tasks, which work
+    only when their state is restored.
     """
 
     def __init__(self, commits: CommitHistory) -> None:
@@ -47,6 +48,7 @@ class Ownership:
         self.resumed: list[Stall] = []
         self.arrivals = Arrivals()
         self.undecided: set[Position] = set()
+        self.restoring: set[Position] = set()
         self.is_streams = False
 
     def begin(self, incarnation: int) -> None:
@@ -195,11 +197,27 @@ def _rate(begin: Point, recent: CommitSegment, stopped_at: int) -> float | None:
     return None if is_quiet or progress <= 0 or ms <= ROUND_MS else progress / ms
 
 
-def stalls(contexts: Sequence[GenerationContext], ownership: Ownership) -> None:
-    """Add every stall of these generations, in the order of the stops."""
+def stalls(
+    contexts: Sequence[GenerationContext],
+    ownership: Ownership,
+    before: Callable[[Generation], None],
+    *,
+    is_begun: bool = False,
+) -> None:
+    """Add every stall of these generations, in the order of the stops.
+
+    Args:
+        contexts: the generations.
+        ownership: the state, which is updated.
+        before: called before each generation, when `ownership` is that right after the previous one.
+        is_begun: `ownership` already is that right after the first generation.
+    """
     generations = [context.generation for context in contexts]
     for number, context in enumerate(contexts, 1):
+        if is_begun and number == 1:
+            continue
         g, following = context.generation, generations[number] if number < len(generations) else None
+        before(g)
         ownership.begin(g.incarnation)
         ownership.is_streams = any(member.tasks is not None for member in g.members.values())
         if g.is_closed:
@@ -318,7 +336,9 @@ def _give_tasks(o: Ownership, context: GenerationContext, later: Sequence[Genera
         stall.restore(interval)
         decided = stall.first_commit.position if stall.first_commit is not None else ends[stall.resource]
         awaiting = (each for each in later if each.joined_at <= g.synced_at + FIRST_COMMIT_MS)
-        o.undecided |= {each.position for each in awaiting if each.position < decided}
+        restoring = {each.position for each in awaiting if each.position < decided}
+        o.restoring |= restoring
+        o.undecided |= restoring
 
 
 def _fresh(o: Ownership, g: Generation) -> dict[Resource, str]:

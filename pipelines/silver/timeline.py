@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from pipelines.silver.carrying.points import Border, Carried
 from pipelines.silver.episodes import ResumePoint
-from pipelines.silver.generations import ResumeState
+from pipelines.silver.generations import Generation, ResumeState
 from pipelines.silver.history import History, Position, Resource
 from pipelines.silver.stalls import Ownership
 from pipelines.silver.workers import WorkerLog
@@ -16,8 +17,11 @@ from schemas.rows import SilverOfGroup
 class Timeline:
     """The rows so far, and the state that a phase passes to the next one: owners, numbers and members.
 
-    `base` is the point from which the history resumes; rows up to `base_at` stay unchanged. `number` is None until a
-    number is known. `members` are those of the last generation or epoch of the current incarnation.
+    `base` is the point from which the history resumes; rows up to `base_at` stay unchanged. `carried` is the state
+    there of a group that was not at rest. `number` is None until a number is known. `members` are those of the last
+    generation or epoch of the current incarnation. `owned_at` has the position of the last generation that assigned
+    the resource to its `last_owner`. `borders` are the states at possible resume points, by the position of the
+    generation that follows, and `generations` all classic generations by position.
     """
 
     history: History
@@ -31,13 +35,18 @@ class Timeline:
     is_alive: bool = False
     members: frozenset[str] = frozenset()
     last_owner: dict[Resource, str] = field(default_factory=dict)
+    owned_at: dict[Resource, Position] = field(default_factory=dict)
     bases: dict[Position, ResumePoint] = field(default_factory=dict)
+    carried: Carried | None = None
+    borders: dict[Position, Border] = field(default_factory=dict)
+    generations: dict[Position, Generation] = field(default_factory=dict)
     base_at: int | None = None
     has_begun: bool = False
 
     @classmethod
-    def of(cls, history: History, base: ResumeState | None, quiet_ms: int) -> Timeline:
+    def of(cls, history: History, base: ResumeState | None, quiet_ms: int, carried: Carried | None = None) -> Timeline:
         return cls(
+            carried=carried,
             history=history,
             base=base,
             quiet_ms=quiet_ms,
@@ -50,6 +59,7 @@ class Timeline:
                 "group_events": [],
                 "groups": [],
                 "rebalances": [],
+                "resume_points": [],
             },
             incarnation=base.incarnation if base else 0,
         )

@@ -23,8 +23,9 @@ from jobs.silver.topic_names import polled_topics
 from jobs.tables.delta_io import table_path
 from pipelines.arrow_types import row_type, stored_rows
 from pipelines.silver.affected_groups import AFFECTED
+from pipelines.silver.carrying import points
 from pipelines.silver.frame import INPUTS, UNUSED
-from schemas.silver import GENERATIONS, SILVER
+from schemas.silver import GENERATIONS, RESUME_POINTS, SILVER
 from testing.recordings import CAPTURES
 from testing.warehouses.rebuilding import batches, silver_of
 
@@ -43,6 +44,18 @@ def stored(tmp_path_factory):
     return folder, rows
 
 
+@pytest.fixture(scope="module")
+def pointed(stored, tmp_path_factory):
+    """The same with a point before each generation, from which a rebuild may resume although the group does not rest."""
+    folder, rows = stored
+    copy = Path(shutil.copytree(folder, tmp_path_factory.mktemp("pointed") / "warehouse"))
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(points, "EVERY", 1)
+        found = silver_of(batches("eager_churn", count=4), "eager_churn")[RESUME_POINTS.name]
+    write(copy, RESUME_POINTS, stored_rows(found, RESUME_POINTS))
+    return copy, rows
+
+
 def write(folder, table, rows) -> None:
     write_deltalake(table_path(folder, table), pa.Table.from_struct_array(rows), mode="append")
 
@@ -56,8 +69,8 @@ GROUPS_TOUCHED = pa.schema([field for field in AFFECTED if field.name != "topic_
 
 
 @pytest.mark.parametrize(("share", "committed"), [(0.0, "nothing"), (0.5, "unknown"), (0.9, "all"), (1.0, "all")])
-def test_few_and_many_groups_give_the_same_rows(spark, stored, monkeypatch, share, committed) -> None:
-    folder, rows = stored
+def test_few_and_many_groups_give_the_same_rows(spark, pointed, monkeypatch, share, committed) -> None:
+    folder, rows = pointed
     groups = [(row["cluster"], row["group_id"]) for row in rows["groups"]]
     times = sorted(row["joined_at"] for row in rows["generations"])
     # The last begins after everything.
@@ -77,20 +90,21 @@ def test_few_and_many_groups_give_the_same_rows(spark, stored, monkeypatch, shar
         monkeypatch.setattr(jobs.silver.inputs, "FEW_GROUPS", most)
         monkeypatch.setattr(jobs.silver.inputs, "is_local", lambda _: False)
         standing = SilverInputs(spark=spark, warehouse=folder, affected=affected)
-        points = standing.restarts()
+        restarts = standing.restarts()
         old, new = standing.committing()
-        found = {table.name: ordered(standing.replaced(table, points)) for table in SILVER}
-        history = standing.history(points)
+        found = {table.name: ordered(standing.replaced(table, restarts)) for table in SILVER}
+        history = standing.history(restarts)
         if history is None:
-            history = dict(zip(INPUTS, (frame.toArrow() for frame in standing.frames(points)), strict=True))
+            history = dict(zip(INPUTS, (frame.toArrow() for frame in standing.frames(restarts)), strict=True))
             history["run"] = pruned_commits(history["run"], history["record"])
         for name, rows in history.items():
             found[name] = ordered(rows.select([n for n in INPUTS[name].names if n not in UNUSED]))
-        return found | {"points": ordered(points), "old": ordered(old), "new": ordered(new)}
+        return found | {"points": ordered(restarts), "old": ordered(old), "new": ordered(new)}
 
     few, many = read(len(groups)), read(0)
     assert few == many
     assert sum(map(len, few.values())) > 0
+    assert share != 0.5 or any("'unfinished_stalls': '|" in point for point in few["points"])
     assert few["new"] or share < 1.0, "after everything a commit changes nothing else"
     monkeypatch.setattr(jobs.silver.inputs, "LATELY_MS", 20_000)
     monkeypatch.setattr(jobs.silver.inputs, "ASTRAY_MS", 10_000)
@@ -106,10 +120,10 @@ def test_tasks_make_the_rows_that_the_driver_makes(spark, stored, monkeypatch, i
     for of_these in (groups, []):
         affected = pa.Table.from_pylist(of_these, GROUPS_TOUCHED)
         standing = SilverInputs(spark=spark, warehouse=folder, affected=affected)
-        points, making = standing.restarts(), Making.of(Settings(warehouse=folder), polled_topics(folder))
-        expected = making.rows(standing.history(points), points)
+        restarts, making = standing.restarts(), Making.of(Settings(warehouse=folder), polled_topics(folder))
+        expected = making.rows(standing.history(restarts), restarts)
         monkeypatch.setattr(jobs.silver.silver_tasks, "LEAST", 1)
-        made = silver_by_tasks(spark, folder, points, making, in_files=in_files, few_bytes=0)
+        made = silver_by_tasks(spark, folder, restarts, making, in_files=in_files, few_bytes=0)
         for table in SILVER:
             assert in_files or not made[table].files
             assert not made[table].files or not made[table].few.num_rows

@@ -13,7 +13,7 @@ from typing import Any
 
 from pipelines.silver.coordinator_assigned.epochs import CurrentAssignment, EpochMember, TargetAssignment
 from pipelines.silver.coordinator_assigned.state import CoordinatorState
-from pipelines.silver.history import CommitHistory, Point, Position, Resource
+from pipelines.silver.history import Point, Position, Resource
 from pipelines.silver.stalls import CurrentOwner
 
 Resources = dict[str, list[int]]
@@ -42,18 +42,6 @@ class Snapshot:
     current: Mapping[Resource, CurrentOwner]
     last_owner: Mapping[Resource, str]
     points: Mapping[Resource, Sequence[Point]]
-
-
-def points_of(
-    commits: CommitHistory, current: Mapping[Resource, CurrentOwner], before: Position
-) -> dict[Resource, list[Point]]:
-    """Return by resource the commits since its owner got it, as far as `CommitHistory.segment` needs them."""
-    found = {resource: commits.segment(resource, each.position, before) for resource, each in current.items()}
-    return {
-        resource: sorted({point for point in segment if point is not None})
-        for resource, segment in found.items()
-        if segment is not None
-    }
 
 
 def to_json(of: Snapshot) -> str:

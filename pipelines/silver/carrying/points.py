@@ -1,0 +1,158 @@
+"""Points from which a rebuild resumes with the state of a classic group that is not at rest, and that state.
+
+A point lies between two generations whose numbers or times, divided by `EVERY` or `EVERY_MS`, have different whole
+parts. So it depends on the records alone, not on the batches in which they came. The rows before the point do not
+change any more, except those that the state contains: unfinished stalls, and the episodes that they or the last
+generation belong to.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import md5
+
+from pipelines.silver.carrying.episode import Episode
+from pipelines.silver.carrying.ownership import STALL, Fields, copied, points_in, points_of, since_rest
+from pipelines.silver.generations import Generation
+from pipelines.silver.history import CommitHistory, Event, Point, Position, Resource
+from pipelines.silver.stalls import CurrentOwner, Ownership
+from pipelines.silver.stops.stall import Stall
+from schemas.rows import ResumePointOfGroup
+
+EVERY = 500
+"""Most generations from one point to the next: 2.5 s of a loop that makes 200 a second."""
+
+EVERY_MS = 300_000
+"""Most milliseconds from one point to the next, if a group has more generations but is slow to make `EVERY`."""
+
+COARSE_MS = 2_000
+"""Milliseconds around a point within which a log line with a precision of a second may belong to either side."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Border:
+    """What was known right before generation `following`: the previous generation was over."""
+
+    following: Generation
+    before: Generation
+    fields: Fields
+    live: Sequence[Stall]
+    last_owner: Mapping[Resource, str]
+    owned_at: Mapping[Resource, Position]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Carried:
+    """The state at a point, as it was stored with the point.
+
+    `live` are the unfinished stalls, by the position that begins them and their resource.
+    """
+
+    fields: Fields
+    live: frozenset[tuple[Position, Resource]]
+    episodes: list[Episode]
+    waiting: frozenset[Resource]
+    last_owner: dict[Resource, str]
+    owned_at: dict[Resource, Position]
+    commits: dict[Resource, list[Point]]
+
+    @classmethod
+    def of(cls, text: str) -> Carried:
+        """Return the state in a row of `resume_points`."""
+        fields = json.loads(text)
+        owners = [((name, index), owner, (epoch, offset)) for name, index, owner, (epoch, offset) in fields["owners"]]
+        return cls(
+            fields=fields,
+            live=frozenset(((epoch, offset), (name, index)) for (epoch, offset), (name, index) in fields["live"]),
+            episodes=[Episode.from_fields(each) for each in fields["episodes"]],
+            waiting=frozenset((name, index) for name, index in fields["waiting"]),
+            last_owner={resource: owner for resource, owner, _ in owners},
+            owned_at={resource: at for resource, _, at in owners},
+            commits=points_in(fields),
+        )
+
+
+def is_border(g: Generation) -> bool:
+    """Return whether a point may lie right before this generation."""
+    before = g.previous
+    return before is not None and (
+        g.number // EVERY != before.number // EVERY or g.completed_at // EVERY_MS != before.completed_at // EVERY_MS
+    )
+
+
+def border(g: Generation, o: Ownership) -> Border:
+    """Return the state right before a generation for which `is_border` holds, still without the last owners."""
+    assert g.previous is not None
+    found = copied(o, g.previous.position)
+    return Border(following=g, before=g.previous, fields=found.fields, live=found.live, last_owner={}, owned_at={})
+
+
+def is_between(before: Generation, following: Generation, lines: Sequence[Event]) -> bool:
+    """Return whether every row's time shows on which side of the point it is; `lines` are those near the point."""
+    done = following.completed_at > before.completed_at and following.joined_at >= before.completed_at
+    return done and all(line.precision <= 1 for line in lines)
+
+
+def point_row(
+    of: Border, known: Sequence[Episode], rest: Generation | None, commits: CommitHistory
+) -> ResumePointOfGroup:
+    """Return the row of `resume_points`.
+
+    Args:
+        of: the state at the point.
+        known: the sums of the episodes that may still change.
+        rest: the last generation before the point from which a rebuild may resume without a state, if it was read.
+        commits: the group's commits.
+    """
+    before, following = of.before, of.following
+    fields, since = of.fields, (-1, -1)
+    if rest is not None:
+        fields, since = since_rest(fields, rest.position, rest.owners, rest.synced_at), rest.position
+    current = {
+        (name, index): CurrentOwner(owner=owner, position=position, at=at)
+        for name, index, owner, position, at in fields["current"]
+    }
+    points = points_of(commits, current, before.position)
+    stalls = (dict(zip(STALL, values, strict=True)) for values in fields["stalls"])
+    unfinished = [stall for stall in stalls if not stall["is_void"]]
+    state = fields | {
+        "points": [[*resource, found] for resource, found in sorted(points.items())],
+        "live": [[stall["stopped_by"], stall["resource"]] for stall in unfinished],
+        "episodes": [episode.to_fields() for episode in known],
+        "waiting": sorted(before.waiting),
+        "owners": [
+            [*resource, owner, of.owned_at[resource]]
+            for resource, owner in sorted(of.last_owner.items())
+            if of.owned_at[resource] >= since
+        ],
+    }
+    begun = [stall["stop"].latest for stall in unfinished] + [each.row["started_at_latest"] for each in known]
+    return {
+        "incarnation": following.incarnation,
+        "first_generation_id": following.number,
+        "settled_at": following.completed_at,
+        "log_epoch": following.position[0],
+        "source_offset": following.position[1],
+        "base_log_epoch": before.position[0],
+        "base_offset": before.position[1],
+        "base_at": before.completed_at,
+        "base_rebalance_mode": before.mode,
+        "unfinished_since_at": min([before.completed_at, *begun]),
+        "unfinished_stalls": _listed(
+            f"{stall['stopped_by'][1]}/{stall['resource'][1]}/{_digest(stall['resource'][0])}" for stall in unfinished
+        ),
+        "unfinished_rebalances": _listed(str(each.row["first_generation_id"]) for each in known),
+        "state": json.dumps(state, sort_keys=True, separators=(",", ":")),
+    }
+
+
+def _listed(parts: Iterable[str]) -> str:
+    """Return the parts as one text in which SQL finds each as `|part|`."""
+    return "".join(f"|{part}" for part in parts) + "|"
+
+
+def _digest(name: str) -> str:
+    """Return what SQL's `md5` returns, so that no name contains the separators."""
+    return md5(name.encode(), usedforsecurity=False).hexdigest()

@@ -1,0 +1,85 @@
+"""Batches that resume within a history that is not at rest give the tables of one batch, whichever batches they are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pyarrow.compute as pc
+import pytest
+from deltalake import DeltaTable
+
+from jobs.config.settings import Settings
+from jobs.replay import Capture, CaptureRecords, replay, split
+from jobs.silver.inputs import SilverInputs
+from jobs.tables.create_tables import create_tables
+from jobs.tables.delta_io import table_path
+from pipelines.silver.carrying import points
+from schemas.bronze import BRONZE
+from schemas.gold import MARKS
+from schemas.silver import REASSIGNMENT_TABLES, REBALANCES, SILVER, STALLS
+from testing.recordings import CAPTURES
+from testing.records.endless import going_on
+
+META: dict[str, Any] = {}
+
+
+@pytest.fixture
+def resumed(monkeypatch) -> list[int]:
+    """How many groups of each batch resumed with a state; points are close together."""
+    found: list[int] = []
+    restarts = SilverInputs.restarts
+
+    def counted(inputs: SilverInputs) -> Any:
+        known = restarts(inputs)
+        found.append(pc.sum(pc.is_valid(known["state"])).as_py() or 0)
+        return known
+
+    monkeypatch.setattr(SilverInputs, "restarts", counted)
+    monkeypatch.setattr(points, "EVERY", 2)
+    return found
+
+
+def tables_of(
+    warehouse: Path, given: list[CaptureRecords], meta: dict[str, Any], quiet_ms: int = 1_000
+) -> dict[str, list[str]]:
+    settings = Settings(warehouse=warehouse, quiet_ms=quiet_ms)
+    create_tables(None, warehouse, (*BRONZE, *SILVER, *REASSIGNMENT_TABLES, MARKS))
+    for batch in given:
+        replay(None, settings, "kafka", meta, batch)
+    out = {}
+    for table in SILVER:
+        stored = DeltaTable(table_path(warehouse, table)).to_pyarrow_table(columns=list(table.names))
+        out[table.name] = sorted(map(repr, stored.to_pylist()))
+    return out
+
+
+@pytest.mark.parametrize(
+    ("name", "quiet_ms"), [("connect_mismatch", 1_000), ("refused_assignments", 1_000), ("eager_churn", 60_000)]
+)
+def test_a_recorded_history(tmp_path, resumed, name, quiet_ms) -> None:
+    capture = Capture(CAPTURES / name)
+    whole = tables_of(tmp_path / "whole", split(capture, ("offsets", "log"), 1, None), capture.meta, quiet_ms)
+    assert not sum(resumed)
+    parts = split(capture, ("offsets", "log"), 15, 3)
+    found = tables_of(tmp_path / "parts", parts, capture.meta, quiet_ms)
+    assert {} == {name: (rows, found[name]) for name, rows in whole.items() if rows != found[name]}
+    assert sum(resumed)
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_a_loop_while_stalls_of_an_earlier_episode_go_on(tmp_path, resumed, seed) -> None:
+    recorded = list(Capture(CAPTURES / "connect_mismatch").records())
+    records = [*recorded, *going_on(recorded[-1], 100, 200)]
+    whole = tables_of(tmp_path / "whole", [CaptureRecords(records=records)], META)
+    random, parts, begun = Random(seed), [CaptureRecords(records=recorded)], len(recorded)
+    while begun < len(records):
+        until = begun + random.randint(1, 25)
+        parts.append(CaptureRecords(records=records[begun:until]))
+        begun = until
+    assert whole == tables_of(tmp_path / "parts", parts, META)
+    assert sum(resumed) > 4
+    assert any("'resumed_at_latest': None" in row for row in whole[STALLS.name])
+    (last,) = (row for row in whole[REBALANCES.name] if "'first_generation_id': 11" in row)
+    assert "'generations': 138" in last, "one episode"
