@@ -18,7 +18,7 @@ NONE: Hashes = np.array([], np.uint64)
 
 
 @dataclass(slots=True)
-class Part:
+class FilePart:
     """The rows of one file, ordered by `items`, with `is_shared`; None if they are no longer kept.
 
     `span` is the first and last time in microseconds; None for a file without rows.
@@ -50,7 +50,7 @@ class KeptParts:
     def __init__(self, most_bytes: int, *, has_items: bool) -> None:
         self._most_bytes = most_bytes
         self._has_items = has_items
-        self._parts: dict[str, Part] = {}
+        self._parts: dict[str, FilePart] = {}
         self._items = NONE
 
     def drop_others(self, files: Sequence[str]) -> list[str]:
@@ -69,7 +69,7 @@ class KeptParts:
             self._share(items[is_known])
         if len(items):
             self._items = np.insert(self._items, at[~is_known], items[~is_known])
-        self._parts[file] = Part(rows.append_column("is_shared", pa.array(is_known)), items, span)
+        self._parts[file] = FilePart(rows.append_column("is_shared", pa.array(is_known)), items, span)
         self._limit()
 
     def between(self, first: int, limit: int) -> Between:
@@ -98,7 +98,7 @@ class KeptParts:
                 is_shared[at] = True
                 part.rows = part.rows.drop_columns("is_shared").append_column("is_shared", pa.array(is_shared))
 
-    def _drop(self, part: Part) -> None:
+    def _drop(self, part: FilePart) -> None:
         """Forget the items that only this part has. Shared ones stay marked, which is correct but slower."""
         if len(part.items):
             self._items = np.delete(self._items, np.searchsorted(self._items, part.items[~part.is_shared]))

@@ -23,7 +23,7 @@ class Note(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Arrivals:
+class ArrivedMessages:
     """Records as columns, as in `pipelines.bronze_batch.Records`, and notes. `headers` is empty if not requested."""
 
     partition: NDArray[np.int32]
@@ -54,7 +54,7 @@ class Reading(Protocol):
     def remove(self, topic: str, partitions: Sequence[int]) -> None:
         """Read these partitions no longer."""
 
-    def take(self, most: int, timeout_s: float) -> Arrivals:
+    def take(self, most: int, timeout_s: float) -> ArrivedMessages:
         """Return at most `most` messages; none after the timeout."""
 
 
@@ -77,7 +77,7 @@ class ObjectReading:
     def remove(self, topic: str, partitions: Sequence[int]) -> None:
         self._consumer.incremental_unassign([TopicPartition(topic, partition) for partition in partitions])
 
-    def take(self, most: int, timeout_s: float) -> Arrivals:
+    def take(self, most: int, timeout_s: float) -> ArrivedMessages:
         messages = self._consumer.consume(most, timeout_s)
         keys = [message.key() for message in messages]
         notes: list[Note] = []
@@ -85,7 +85,7 @@ class ObjectReading:
             notes = [_note(message) for message in messages if message.error()]
             messages = [message for message in messages if not message.error()]
             keys = [message.key() for message in messages]
-        return Arrivals(
+        return ArrivedMessages(
             partition=np.array([message.partition() for message in messages], np.int32),
             offset=np.array([message.offset() for message in messages], np.int64),
             timestamp_ms=np.array([message.timestamp()[1] for message in messages], np.int64),

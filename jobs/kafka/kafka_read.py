@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from confluent_kafka import Consumer
     from numpy.typing import NDArray
 
-    from jobs.kafka.arrivals import Arrivals, Note, Reading
+    from jobs.kafka.arrivals import ArrivedMessages, Note, Reading
 
 log = logging.getLogger(__name__)
 Kept = TypeVar("Kept")
@@ -119,7 +119,7 @@ class RangeReader:
         most = min(MESSAGES_AT_ONCE, self._records_at_once)
         return int(min(most, max(1, (self._end[at] - self._position[at]).sum())))
 
-    def _take(self, arrivals: Arrivals, pieces: list[Records]) -> bool:
+    def _take(self, arrivals: ArrivedMessages, pieces: list[Records]) -> bool:
         """Sort what one call returned into records and events; return whether it made progress."""
         before = len(self._open)
         piece = self._piece(arrivals)
@@ -131,7 +131,7 @@ class RangeReader:
             self._note(note)
         return len(piece.key) > 0 or len(self._open) < before
 
-    def _piece(self, arrivals: Arrivals) -> Records:
+    def _piece(self, arrivals: ArrivedMessages) -> Records:
         partition, offset, timestamp = arrivals.partition, arrivals.offset, arrivals.timestamp_ms
         keys, values, headers = arrivals.key, arrivals.value, arrivals.headers
         inside = (self._position[partition] <= offset) & (offset < self._end[partition])

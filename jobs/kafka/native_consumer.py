@@ -15,7 +15,7 @@ import numpy as np
 from confluent_kafka import KafkaError, KafkaException
 from numpy.typing import NDArray
 
-from jobs.kafka.arrivals import Arrivals, Note
+from jobs.kafka.arrivals import ArrivedMessages, Note
 from jobs.kafka.kafka_client import reader_options
 from jobs.kafka.librdkafka import CONSUMER, MESSAGE, Librdkafka, memory, messages_at
 from pipelines.decoding.flat_bytes import PAD, FlatBytes
@@ -55,7 +55,7 @@ class FlatReading:
         with self._partitions(topic, dict.fromkeys(partitions, 0)) as listed:
             self._check_error(self._library.incremental_unassign(self._client, listed))
 
-    def take(self, most: int, timeout_s: float) -> Arrivals:
+    def take(self, most: int, timeout_s: float) -> ArrivedMessages:
         if len(self._addresses) < most:
             self._addresses = np.zeros(most, np.uint64)
         start = self._addresses.ctypes.data
@@ -75,7 +75,7 @@ class FlatReading:
         self._library.queue_destroy(self._queue)
         self._library.destroy(self._client)
 
-    def _arrived(self, addresses: NDArray[np.uint64]) -> Arrivals:
+    def _arrived(self, addresses: NDArray[np.uint64]) -> ArrivedMessages:
         found = messages_at(addresses)
         is_note = found["error"] != 0
         if not is_note.any():
@@ -109,9 +109,9 @@ class FlatReading:
             raise KafkaException(KafkaError(code))
 
 
-def _columns(found: NDArray[np.void], notes: Sequence[Note]) -> Arrivals:
+def _columns(found: NDArray[np.void], notes: Sequence[Note]) -> ArrivedMessages:
     """Return the records with these fields `MESSAGE`; none of them may be an event."""
-    return Arrivals(
+    return ArrivedMessages(
         partition=found["partition"].copy(),
         offset=found["offset"].copy(),
         timestamp_ms=found["timestamp_ms"].copy(),

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import zip_longest
 
 from pipelines.silver.carrying.ownership import restore
-from pipelines.silver.carrying.points import COARSE_MS, Border, border, is_between, is_border
+from pipelines.silver.carrying.points import Border, border
+from pipelines.silver.carrying.resume_points import after_ordered, border_positions, resume_points
 from pipelines.silver.committers import by_commits
-from pipelines.silver.episodes import in_time_order, resume_points
 from pipelines.silver.generation_log import LogIndex
 from pipelines.silver.generation_rows import generation_row, moved
 from pipelines.silver.generations import Generation, GroupIncarnations, ResumeState, read_incarnations
 from pipelines.silver.group_events import event_row, lifecycle, of_generation, static_returns
 from pipelines.silver.groups import group_row
-from pipelines.silver.history import Position, Record, Resource
+from pipelines.silver.history import Resource
 from pipelines.silver.member_rows import member_rows
 from pipelines.silver.phases import Phase
-from pipelines.silver.stalls import Ownership, stalls
+from pipelines.silver.stalls import stalls
 from pipelines.silver.stops.member_stops import GenerationContext, generation_contexts
 from pipelines.silver.timeline import Timeline
 from pipelines.silver.triggers import Cause, cause
@@ -46,9 +46,13 @@ def add_classic(timeline: Timeline, phase: Phase) -> None:
     owned = timeline.ownership
     if carried is not None and base is not None:
         restore(owned, carried.fields, base.incarnation)
-    borders = _stalls(contexts, owned, is_begun=carried is not None)
-    timeline.bases = resume_points(found.generations, owned.stalls, owned.undecided, phase.history.records)
-    timeline.borders = _valid(borders, owned, lines, phase.history.records)
+    in_order = after_ordered(found.generations, phase.history.records)
+    possible = border_positions(found.generations, in_order, lines)
+    borders: list[Border] = []
+    stalls(contexts, owned, possible, lambda g, o: borders.append(border(g, o)), is_begun=carried is not None)
+    timeline.bases = resume_points(found.generations, owned.stalls, owned.undecided, in_order)
+    # Where the state of a task was still being restored, what follows depends on more than the state.
+    timeline.borders = {b.following.position: b for b in borders if b.following.position not in owned.restoring}
     timeline.generations = {g.position: g for g in found.generations}
     timeline.out["group_events"] += _lifecycle(phase, found, lines)
     for each, following in zip_longest(contexts, found.generations[1:]):
@@ -72,47 +76,12 @@ def add_classic(timeline: Timeline, phase: Phase) -> None:
     _hand_on(timeline, found)
 
 
-def _stalls(contexts: Sequence[GenerationContext], owned: Ownership, *, is_begun: bool) -> list[Border]:
-    """Add the stalls to `owned` (`stalls.stalls`); return the states at possible points on the way."""
-    found: list[Border] = []
-
-    def before(g: Generation) -> None:
-        if is_border(g):
-            found.append(border(g, owned))
-
-    stalls(contexts, owned, before, is_begun=is_begun)
-    return found
-
-
 def _note_owners(timeline: Timeline, g: Generation) -> None:
     """Complete the state at a possible point before this generation, and note which resources it assigns."""
     if (found := timeline.borders.get(g.position)) is not None:
         owners, owned_at = dict(timeline.last_owner), dict(timeline.owned_at)
         timeline.borders[g.position] = replace(found, last_owner=owners, owned_at=owned_at)
     timeline.owned_at.update(dict.fromkeys(g.owners, g.position))
-
-
-def _valid(
-    borders: Sequence[Border], owned: Ownership, lines: LogIndex, records: Sequence[Record]
-) -> dict[Position, Border]:
-    """Return the borders from which a rebuild may resume, by the position of the generation that follows.
-
-    As at rest (`episodes.resume_points`), timestamps must ascend across the point.
-    """
-    if not borders:
-        return {}
-    is_in_time = in_time_order(records)
-    return {
-        b.following.position: b
-        for b in borders
-        if b.following.position not in owned.restoring
-        and is_in_time(b.before.position)
-        and is_between(
-            b.before,
-            b.following,
-            lines.window(b.before.completed_at - COARSE_MS, b.following.completed_at + COARSE_MS),
-        )
-    }
 
 
 def _converted(timeline: Timeline, phase: Phase) -> ResumeState | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import cast
 
@@ -19,7 +18,7 @@ from pipelines.silver.missing_partitions import without_missing
 from pipelines.silver.phases import phases
 from pipelines.silver.stops.stall import Stall
 from pipelines.silver.timeline import Timeline
-from schemas.rows import GenerationOfGroup, SilverOfGroup, SilverRows, StallOfGroup
+from schemas.rows import SilverOfGroup, SilverRows, StallOfGroup
 from schemas.states import GroupProtocol
 
 KEPT = ClientHosts()
@@ -56,8 +55,8 @@ def silver_rows(
             if base.state is not None or w.stopped_by >= first or (w.stopped_by, w.resource) in unfinished
         ]
         out["group_events"] = [e for e in out["group_events"] if e["event_at"] > timeline.base_at]
-    out["stalls"] += [_stall_row(s) for s in windows]
     _add_episodes(timeline, windows, has_changed=len(parts) > 1)
+    out["stalls"] += [_stall_row(s) for s in windows]
     out["group_events"] = list({(e["event_at"], e["kind"], e["member_id"]): e for e in out["group_events"]}.values())
     return _with_group(out, history)
 
@@ -66,13 +65,9 @@ def _add_episodes(timeline: Timeline, windows: list[Stall], *, has_changed: bool
     """Add the episodes and the resume points. A group that changed its protocol is rebuilt from its first record."""
     out, carried = timeline.out, timeline.carried
     borders = {} if has_changed else timeline.borders
-
-    def unfinished(row: GenerationOfGroup) -> Sequence[Stall] | None:
-        found = borders.get((row["log_epoch"], row["source_offset"]))
-        return None if found is None else found.live
-
     begun = carried.episodes if carried is not None else []
     bases = {} if has_changed else timeline.bases
+    unfinished = {position: each.live for position, each in borders.items()}
     found = episodes(out["generations"], windows, timeline.quiet_ms, bases, begun, unfinished)
     out["rebalances"] += found.rows
     rests = sorted(

@@ -200,7 +200,8 @@ def _rate(begin: Point, recent: CommitSegment, stopped_at: int) -> float | None:
 def stalls(
     contexts: Sequence[GenerationContext],
     ownership: Ownership,
-    before: Callable[[Generation], None],
+    borders: Collection[Position] = (),
+    copy: Callable[[Generation, Ownership], None] = lambda _g, _o: None,
     *,
     is_begun: bool = False,
 ) -> None:
@@ -209,7 +210,9 @@ def stalls(
     Args:
         contexts: the generations.
         ownership: the state, which is updated.
-        before: called before each generation, when `ownership` is that right after the previous one.
+        borders: positions of generations before which `copy` is called with `ownership` as it was right after the
+            previous one.
+        copy: copies it.
         is_begun: `ownership` already is that right after the first generation.
     """
     generations = [context.generation for context in contexts]
@@ -217,7 +220,8 @@ def stalls(
         if is_begun and number == 1:
             continue
         g, following = context.generation, generations[number] if number < len(generations) else None
-        before(g)
+        if g.position in borders:
+            copy(g, ownership)
         ownership.begin(g.incarnation)
         ownership.is_streams = any(member.tasks is not None for member in g.members.values())
         if g.is_closed:

@@ -1,4 +1,1 @@
-"""Points within a history that does not come to rest, with the state that a rebuild needs to resume there.
-
-`pipelines.silver.episodes` has the points at which every resource had an owner, which need no state.
-"""
+"""Points at which a rebuild of a classic group may resume, and its state there if it is not at rest."""

@@ -1,9 +1,7 @@
-"""Points from which a rebuild resumes with the state of a classic group that is not at rest, and that state.
+"""The state of a classic group at a point where it is not at rest, with which a rebuild resumes there.
 
-A point lies between two generations whose numbers or times, divided by `EVERY` or `EVERY_MS`, have different whole
-parts. So it depends on the records alone, not on the batches in which they came. The rows before the point do not
-change any more, except those that the state contains: unfinished stalls, and the episodes that they or the last
-generation belong to.
+The rows before the point do not change any more, except those that the state contains: unfinished stalls, and the
+episodes that they or the last generation belong to.
 """
 
 from __future__ import annotations
@@ -16,19 +14,10 @@ from hashlib import md5
 from pipelines.silver.carrying.episode import Episode
 from pipelines.silver.carrying.ownership import STALL, Fields, copied, points_in, points_of, since_rest
 from pipelines.silver.generations import Generation
-from pipelines.silver.history import CommitHistory, Event, Point, Position, Resource
+from pipelines.silver.history import CommitHistory, Point, Position, Resource
 from pipelines.silver.stalls import CurrentOwner, Ownership
 from pipelines.silver.stops.stall import Stall
 from schemas.rows import ResumePointOfGroup
-
-EVERY = 500
-"""Most generations from one point to the next: 2.5 s of a loop that makes 200 a second."""
-
-EVERY_MS = 300_000
-"""Most milliseconds from one point to the next, if a group has more generations but is slow to make `EVERY`."""
-
-COARSE_MS = 2_000
-"""Milliseconds around a point within which a log line with a precision of a second may belong to either side."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,25 +63,11 @@ class Carried:
         )
 
 
-def is_border(g: Generation) -> bool:
-    """Return whether a point may lie right before this generation."""
-    before = g.previous
-    return before is not None and (
-        g.number // EVERY != before.number // EVERY or g.completed_at // EVERY_MS != before.completed_at // EVERY_MS
-    )
-
-
 def border(g: Generation, o: Ownership) -> Border:
-    """Return the state right before a generation for which `is_border` holds, still without the last owners."""
+    """Return the state right before a generation of `resume_points.border_positions`, still without the last owners."""
     assert g.previous is not None
     found = copied(o, g.previous.position)
     return Border(following=g, before=g.previous, fields=found.fields, live=found.live, last_owner={}, owned_at={})
-
-
-def is_between(before: Generation, following: Generation, lines: Sequence[Event]) -> bool:
-    """Return whether every row's time shows on which side of the point it is; `lines` are those near the point."""
-    done = following.completed_at > before.completed_at and following.joined_at >= before.completed_at
-    return done and all(line.precision <= 1 for line in lines)
 
 
 def point_row(

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from functools import partial
 
 from pipelines.silver.carrying.ownership import points_of
+from pipelines.silver.carrying.resume_points import ResumePoint
 from pipelines.silver.coordinator_assigned.epoch_reader import EpochReader
 from pipelines.silver.coordinator_assigned.epochs import Epoch
 from pipelines.silver.coordinator_assigned.snapshot import Snapshot, to_json
 from pipelines.silver.coordinator_assigned.state import CoordinatorState
-from pipelines.silver.episodes import ResumePoint
 from pipelines.silver.history import CommitHistory, Position, Record, Resource
 from pipelines.silver.stalls import CurrentOwner
 from pipelines.silver.timeline import Timeline
