@@ -15,18 +15,24 @@ DEAD_WITHIN_S = 5.0
 """Seconds to wait for the JVM's end, because its connections break a moment earlier."""
 
 
-LOST = "Exception while sending command."
-"""The message that py4j logs with all traces before it raises the same error."""
+RAISED_TOO = (
+    "Exception while sending command.",
+    "There was an exception while executing the Python Proxy on the Python Side.",
+)
+"""Messages that py4j logs with all traces before it raises the same error, or returns it to the JVM."""
+
+LOGGERS = ("", "py4j.clientserver", "py4j.java_gateway")
 
 
 def _is_other(record: logging.LogRecord) -> bool:
-    return record.msg != LOST
+    return record.msg not in RAISED_TOO
 
 
 @contextmanager
 def jvm_death_named() -> Iterator[None]:
     """Raise a `UserError` if an exception in the block was caused by the end of this process's JVM."""
-    logging.getLogger().addFilter(_is_other)
+    for name in LOGGERS:
+        logging.getLogger(name).addFilter(_is_other)
     try:
         yield
     except Exception as error:
@@ -37,7 +43,8 @@ def jvm_death_named() -> Iterator[None]:
             "check the system's log for a lack of memory, and driver_memory in the settings."
         ) from None
     finally:
-        logging.getLogger().removeFilter(_is_other)
+        for name in LOGGERS:
+            logging.getLogger(name).removeFilter(_is_other)
 
 
 def _ended(error: Exception) -> str | None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import subprocess
 import sys
 
 from jobs.setup.java import java_home
+from jobs.spark.jvm_failure import LOGGERS, RAISED_TOO, jvm_death_named
 
 PROGRAM = """
 from pyspark import SparkContext
@@ -43,3 +45,11 @@ def test_a_killed_jvm_is_one_sentence_and_other_failures_are_themselves() -> Non
     )
     assert own == "ZeroDivisionError division by zero"
     assert "Traceback" not in done.stderr
+
+
+def test_what_py4j_raises_too_is_not_logged_as_well(caplog) -> None:
+    with jvm_death_named():
+        for name in LOGGERS:
+            for message in (*RAISED_TOO, "another"):
+                logging.getLogger(name).error(message)
+    assert ["another"] * len(LOGGERS) == caplog.messages
