@@ -19,7 +19,7 @@ from dashboards.lake.delta_files import Source, quoted
 from dashboards.lake.kept_parts import KeptParts
 from dashboards.lake.sums import Sums
 
-FILES_AT_ONCE = 12
+FILES_AT_ONCE = 3
 """Files whose sums are computed by one query, which limits its memory."""
 
 
