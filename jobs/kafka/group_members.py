@@ -15,24 +15,12 @@ from pipelines.long_names import shortened
 
 def consumer_members(group: Any, limits: Limits) -> dict[str, Any]:
     """Return the body of a consumer group as confluent-kafka describes it, with `coordinator` and each `assignment`."""
-    assignments = {each.member_id: each.assignment.topic_partitions for each in group.members}
-    total = sum(map(len, assignments.values()))
-    is_too_large = total > limits.resources
-    members = [
-        {
-            "member_id": shortened(each.member_id, limits.name_bytes),
-            "instance_id": each.group_instance_id and shortened(each.group_instance_id, limits.name_bytes),
-            "client_id": shortened(each.client_id, limits.name_bytes),
-            "host": each.host,
-            "assignment": []
-            if is_too_large
-            else sorted([at.topic, at.partition] for at in assignments[each.member_id]),
-        }
-        for each in sorted(group.members, key=lambda each: each.member_id)
-    ]
+    members = sorted(group.members, key=lambda each: each.member_id)
+    rows = [_named(each, each.group_instance_id, each.host, limits) for each in members]
+    assigned = [sorted([at.topic, at.partition] for at in each.assignment.topic_partitions) for each in members]
     coordinator = group.coordinator.id if group.coordinator else None
-    body = {"assignor": group.partition_assignor, "coordinator": coordinator, "members": members}
-    return body | {"too_large": total} if is_too_large else body
+    body = {"assignor": group.partition_assignor, "coordinator": coordinator}
+    return body | _with_assignments(rows, assigned, limits)
 
 
 def classic_members(described: Mapping[str, Any]) -> dict[str, Any]:
@@ -63,32 +51,44 @@ def streams_members(group: Any, limits: Limits) -> dict[str, Any]:
         each.subtopology_id: [*each.source_topics, *(topic.name for topic in each.repartition_source_topics)]
         for each in subtopologies or ()
     }
-    assigned = {
-        each.member_id: sorted(
+    members = sorted(group.members, key=lambda each: each.member_id)
+    rows = [
+        _named(each, each.instance_id, each.client_host, limits)
+        | {
+            "epoch": each.member_epoch,
+            "standby_tasks": _number(each.assignment.standby_tasks),
+            "warmup_tasks": _number(each.assignment.warmup_tasks),
+        }
+        for each in members
+    ]
+    assigned = [
+        sorted(
             [topic, partition]
             for task in each.assignment.active_tasks
             for topic in read.get(task.subtopology_id, ())
             for partition in task.partitions
         )
-        for each in group.members
-    }
-    total = sum(map(len, assigned.values()))
-    is_too_large = total > limits.resources
-    rows = [
-        {
-            "member_id": shortened(each.member_id, limits.name_bytes),
-            "instance_id": each.instance_id and shortened(each.instance_id, limits.name_bytes),
-            "client_id": shortened(each.client_id, limits.name_bytes),
-            "host": each.client_host,
-            "epoch": each.member_epoch,
-            "assignment": [] if is_too_large else assigned[each.member_id],
-            "standby_tasks": _number(each.assignment.standby_tasks),
-            "warmup_tasks": _number(each.assignment.warmup_tasks),
-        }
-        for each in sorted(group.members, key=lambda each: each.member_id)
+        for each in members
     ]
-    body = {"assignor": group.assignor_name, "epoch": group.group_epoch, "members": rows}
-    return body | {"too_large": total} if is_too_large else body
+    body = {"assignor": group.assignor_name, "epoch": group.group_epoch}
+    return body | _with_assignments(rows, assigned, limits)
+
+
+def _named(member: Any, instance_id: str | None, host: str, limits: Limits) -> dict[str, Any]:
+    return {
+        "member_id": shortened(member.member_id, limits.name_bytes),
+        "instance_id": instance_id and shortened(instance_id, limits.name_bytes),
+        "client_id": shortened(member.client_id, limits.name_bytes),
+        "host": host,
+    }
+
+
+def _with_assignments(rows: Sequence[dict[str, Any]], assigned: Sequence[list[Any]], limits: Limits) -> dict[str, Any]:
+    """Return `members` with their assignments, in the order of the rows."""
+    total = sum(map(len, assigned))
+    is_too_large = total > limits.resources
+    members = [row | {"assignment": [] if is_too_large else each} for row, each in zip(rows, assigned, strict=True)]
+    return {"members": members} | ({"too_large": total} if is_too_large else {})
 
 
 def _number(tasks: Sequence[Any]) -> int:
