@@ -66,6 +66,16 @@ def double_click(page, leads_to):
         raise AssertionError(f"{page.url} after {page.evaluate('window.__clicks')} at {box}") from error
 
 
+def zoomed(watched):
+    """A group's page over an hour, after a drag over its first figure."""
+    page = watched.open(GROUP + "&from=now-1h", PLOT)
+    drag(page, 0.2, 0.6)
+    page.wait_for_url(re.compile(r"from=\d+"))
+    until_shown(page, start=query(page)["from"])
+    until_drawn(page)
+    return page
+
+
 def span(page):
     described = page.locator(".moves")
     return int(described.get_attribute("data-start")), int(described.get_attribute("data-end"))
@@ -135,22 +145,14 @@ def test_a_drag_over_a_figure_is_the_range_and_back_undoes_it(watched):
 
 
 def test_a_double_click_leads_back_to_what_was_shown_before_and_then_to_everything(watched):
-    page = watched.open(GROUP + "&from=now-1h", PLOT)
-    drag(page, 0.2, 0.6)
-    page.wait_for_url(re.compile(r"from=\d+"))
-    until_shown(page, start=query(page)["from"])
-    until_drawn(page)
+    page = zoomed(watched)
     double_click(page, ".ranges .on:text-is('1 h')")
     until_drawn(page)
     double_click(page, ".ranges .on:text-is('all data')")
 
 
 def test_a_double_click_on_a_rebalance_undoes_the_zoom_and_does_not_open_it(watched):
-    page = watched.open(GROUP + "&from=now-1h", PLOT)
-    drag(page, 0.2, 0.6)
-    page.wait_for_url(re.compile(r"from=\d+"))
-    until_shown(page, start=query(page)["from"])
-    until_drawn(page)
+    page = zoomed(watched)
     bar = page.locator(".barlayer .point path").first.bounding_box()
     middle = bar["x"] + bar["width"] / 2, bar["y"] + bar["height"] / 2
     page.mouse.move(*middle)
