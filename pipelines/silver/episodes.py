@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from pipelines.silver.carrying.episode import Episode
-from pipelines.silver.carrying.resume_points import ResumePoint
+from pipelines.silver.carrying.valid_points import ResumePoint
 from pipelines.silver.history import Position
 from pipelines.silver.stops.stall import Stall
 from schemas.rows import GenerationOfGroup, RebalanceOfGroup

@@ -200,8 +200,8 @@ def _rate(begin: Point, recent: CommitSegment, stopped_at: int) -> float | None:
 def stalls(
     contexts: Sequence[GenerationContext],
     ownership: Ownership,
-    borders: Collection[Position] = (),
-    copy: Callable[[Generation, Ownership], None] = lambda _g, _o: None,
+    borders: Collection[Position],
+    copy: Callable[[Generation, Ownership], None],
     *,
     is_begun: bool = False,
 ) -> None:

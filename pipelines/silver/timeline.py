@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from pipelines.silver.carrying.points import Border, Carried
-from pipelines.silver.carrying.resume_points import ResumePoint
+from pipelines.silver.carrying.valid_points import ResumePoint
 from pipelines.silver.generations import Generation, ResumeState
 from pipelines.silver.history import History, Position, Resource
 from pipelines.silver.stalls import Ownership

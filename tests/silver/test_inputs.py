@@ -23,7 +23,7 @@ from jobs.silver.topic_names import polled_topics
 from jobs.tables.delta_io import table_path
 from pipelines.arrow_types import row_type, stored_rows
 from pipelines.silver.affected_groups import AFFECTED
-from pipelines.silver.carrying import resume_points
+from pipelines.silver.carrying import valid_points
 from pipelines.silver.frame import INPUTS, UNUSED
 from schemas.silver import GENERATIONS, RESUME_POINTS, SILVER
 from testing.recordings import CAPTURES
@@ -50,7 +50,7 @@ def pointed(stored, tmp_path_factory):
     folder, rows = stored
     copy = Path(shutil.copytree(folder, tmp_path_factory.mktemp("pointed") / "warehouse"))
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(resume_points, "EVERY", 1)
+        patched.setattr(valid_points, "EVERY", 1)
         found = silver_of(batches("eager_churn", count=4), "eager_churn")[RESUME_POINTS.name]
     write(copy, RESUME_POINTS, stored_rows(found, RESUME_POINTS))
     return copy, rows

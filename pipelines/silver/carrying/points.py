@@ -64,7 +64,7 @@ class Carried:
 
 
 def border(g: Generation, o: Ownership) -> Border:
-    """Return the state right before a generation of `resume_points.border_positions`, still without the last owners."""
+    """Return the state right before a generation of `valid_points.border_positions`, still without the last owners."""
     assert g.previous is not None
     found = copied(o, g.previous.position)
     return Border(following=g, before=g.previous, fields=found.fields, live=found.live, last_owner={}, owned_at={})

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from pipelines.silver.carrying.ownership import points_of
-from pipelines.silver.carrying.resume_points import ResumePoint
+from pipelines.silver.carrying.valid_points import ResumePoint
 from pipelines.silver.coordinator_assigned.epoch_reader import EpochReader
 from pipelines.silver.coordinator_assigned.epochs import Epoch
 from pipelines.silver.coordinator_assigned.snapshot import Snapshot, to_json

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import zip_longest
 
-from pipelines.silver.carrying.resume_points import in_time_order
+from pipelines.silver.carrying.valid_points import in_time_order
 from pipelines.silver.coordinator_assigned.epoch_events import epoch_events
 from pipelines.silver.coordinator_assigned.epoch_history import epoch_history
 from pipelines.silver.coordinator_assigned.epoch_rows import (
@@ -74,7 +74,7 @@ def add_coordinator_assigned(timeline: Timeline, phase: Phase, following: Phase 
 
 
 def _to_go_on_from(points: list[QuiescentPoint], timeline: Timeline) -> list[QuiescentPoint]:
-    """Return the points without an open stall at which the timestamps ascend (`carrying.resume_points`)."""
+    """Return the points without an open stall at which the timestamps ascend (`carrying.valid_points`)."""
     if not points:
         return []
     is_in_time = in_time_order(timeline.history.records)

@@ -15,7 +15,7 @@ from jobs.replay import Capture, CaptureRecords, replay, split
 from jobs.silver.inputs import SilverInputs
 from jobs.tables.create_tables import create_tables
 from jobs.tables.delta_io import table_path
-from pipelines.silver.carrying import resume_points
+from pipelines.silver.carrying import valid_points
 from schemas.bronze import BRONZE
 from schemas.gold import MARKS
 from schemas.silver import REASSIGNMENT_TABLES, REBALANCES, SILVER, STALLS
@@ -37,7 +37,7 @@ def resumed(monkeypatch) -> list[int]:
         return known
 
     monkeypatch.setattr(SilverInputs, "restarts", counted)
-    monkeypatch.setattr(resume_points, "EVERY", 2)
+    monkeypatch.setattr(valid_points, "EVERY", 2)
     return found
 
 

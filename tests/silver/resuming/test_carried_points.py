@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from jobs.replay import Capture
-from pipelines.silver.carrying import resume_points
+from pipelines.silver.carrying import valid_points
 from pipelines.silver.generations import ResumeState
 from pipelines.silver.history import History
 from pipelines.silver.rows import silver_rows
@@ -26,7 +26,7 @@ Row = dict[str, Any]
 
 @pytest.fixture(autouse=True)
 def every_generation(monkeypatch) -> None:
-    monkeypatch.setattr(resume_points, "EVERY", 1)
+    monkeypatch.setattr(valid_points, "EVERY", 1)
 
 
 def base_of(point: Row, first_seen_at: int | None) -> ResumeState:
@@ -88,7 +88,7 @@ def test_loops_of_crashes_within_which_the_same_stall_goes_on(records) -> None:
 
 
 def test_a_loop_in_which_every_partition_has_an_owner_has_points_too(monkeypatch) -> None:
-    monkeypatch.setattr(resume_points, "EVERY", 500)
+    monkeypatch.setattr(valid_points, "EVERY", 500)
     records = [generation(n, n * 10, [consumer("a", [0]), consumer("b", [1])]) for n in range(1, 1_201)]
     given = history(records, commits=steady(1_000, 12_000, 0))
     found = silver_rows(given, 10_000)
@@ -99,7 +99,7 @@ def test_a_loop_in_which_every_partition_has_an_owner_has_points_too(monkeypatch
 
 
 def test_a_slow_group_that_does_not_rest_has_a_point_every_five_minutes(monkeypatch) -> None:
-    monkeypatch.setattr(resume_points, "EVERY", 500)
+    monkeypatch.setattr(valid_points, "EVERY", 500)
     records = [generation(n, n * 9_000, [consumer("a", [0]), consumer("b", [1])]) for n in range(1, 101)]
     given = history(records)
     assert 3 == resumed_from_each(given, 10_000)
