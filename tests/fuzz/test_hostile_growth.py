@@ -18,6 +18,6 @@ QUICK = [attack for attack in ATTACKS if attack.name not in ("one client id", "s
 def test_rows_and_bytes_stay_within_their_factors_and_time_grows_no_faster_than_n_log_n(attack):
     cost = measured(attack, scale=SMALL[attack.name])
     assert cost.size > 0
-    # Seconds depend on the machine, and growth of what takes milliseconds on what else runs: 16 is quadratic.
+    # Seconds depend on the machine; of growth, 16 is quadratic.
     assert [] == [name for name in cost.exceeded() if name in ("rows", "bytes")]
     assert cost.growth < 12
