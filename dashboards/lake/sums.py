@@ -23,8 +23,8 @@ Two of 100,000 groups have the same hash with a probability of 3e-10.
 class Sums:
     """Sums of the rows of `table` whose time `at` is within the range, by group (`hashed`) and `keys`.
 
-    `measures` maps columns to aggregates that can be added up. Measures of one `item` are added up before `result`, the
-    columns of the sums, is computed from the measures of all items; without an item, from those of all rows.
+    `measures` maps columns to aggregates of a part of the rows, from which `result`, the columns of the sums, is
+    computed. With an `item`, the measures must be sums: those of one item are added up before `result` is computed.
     """
 
     table: str
@@ -69,12 +69,13 @@ class Sums:
     def added_sql(self, kept: str, edges: str, owners: str, shared: str) -> str:
         """Return the query of the sums from parts of whole files (`kept`) and other parts (`edges`).
 
-        Of items with the condition `shared`, several of these have a part.
+        Of items with the condition `shared`, several of these have a part. Sums without an item need no condition.
         """
         measures = ", ".join(self.measures)
-        item = "item" if self.item else "0::UBIGINT AS item"
-        found = f"""SELECT owner, {self._added} FROM (
-                SELECT owner, {item}, {measures} FROM {kept} WHERE {shared}
+        found = f"SELECT owner, {measures} FROM {kept} UNION ALL SELECT owner, {measures} FROM {edges}"  # noqa: S608 - our own names
+        if self.item:
+            found = f"""SELECT owner, {self._added} FROM (
+                SELECT owner, item, {measures} FROM {kept} WHERE {shared}
                 UNION ALL SELECT owner, item, {measures} FROM {edges}
             ) GROUP BY owner, item
             UNION ALL SELECT owner, {measures} FROM {kept} WHERE NOT {shared}"""  # noqa: S608 - our own names
@@ -96,6 +97,12 @@ class Sums:
 
 
 SUMS = {
+    "group_rebalances": Sums(
+        table="generations",
+        at="joined_at",
+        measures={"made": "count(*)", "newest_at": "max(joined_at)"},
+        result="CAST(sum(made) AS BIGINT) AS rebalances, max(newest_at) AS last_rebalance_at",
+    ),
     "group_losses": Sums(
         table="stalls",
         at="stopped_at_latest",
@@ -123,7 +130,7 @@ SUMS = {
             sum(least) AS lost_min, sum(estimate) AS lost, sum(most) AS lost_max""",
     ),
 }
-"""What each group lost (`schemas.loss_interval`), and its rebalances by verdict and cause."""
+"""The rebalances of each group, its loss (`schemas.loss_interval`), and its rebalances by verdict and cause."""
 
 
 def table_of(name: str) -> str:

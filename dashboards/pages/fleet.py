@@ -12,6 +12,7 @@ from dash.development.base_component import Component
 from dashboards.figures.flags import flagged
 from dashboards.figures.heatmap import BINS, heatmap
 from dashboards.lake.lake import Row
+from dashboards.queries.ahead import ahead
 from dashboards.queries.fleet_queries import group_address
 from dashboards.queries.store import ORDERS, TOTAL, KnownSpan, Store, Wanted
 from dashboards.text import ABSENT, amount, between, clock, duration, instant, span, visible
@@ -103,6 +104,7 @@ def render(store: Store, state: State, now: int) -> list[Component]:
     if seen is None:
         return [_head(state, "", None), _nothing_yet(store)]
     view, shown = window(state, now, (seen.first_at, seen.last_at))
+    verdicts, marks = ahead(store.fleet_verdicts, view), ahead(store.marks, view)
     found = store.fleet(view, state.q, Wanted(skip=state.skip, rows=HEATMAP_ROWS))
     if state.skip and not found.rows:
         return render(store, replace(state, skip=0), now)
@@ -113,8 +115,8 @@ def render(store: Store, state: State, now: int) -> list[Component]:
     made_from = f"{state} {view} {sorted(store.versions().items())}"
     listed = _groups(found.rows[0]["total"], view, made_from)
     lasting = html.Div(lasting_list(store.lasting_patterns(view, state.q), state))
-    judged = html.Div(fleet_panel(store.fleet_verdicts(view)))
-    return [*parts, unobserved, judged, lasting, _heat(store, state, found.rows, view, seen), listed]
+    judged = html.Div(fleet_panel(verdicts.result()))
+    return [*parts, unobserved, judged, lasting, _heat(store, state, found.rows, view, seen, marks.result()), listed]
 
 
 def _totals(store: Store, listed: list[Row], view: Window) -> Row:
@@ -130,7 +132,7 @@ def block(store: Store, state: State, request: Any, now: int, rows: int = BLOCK_
     if seen is None:
         return {"rowData": [], "rowCount": 0}
     view, _ = window(state, now, (seen.first_at, seen.last_at))
-    found = store.fleet(view, state.q, replace(wanted(request), rows=rows)).rows
+    found = store.fleet(view, state.q, replace(wanted(request), rows=rows), has_durations=True).rows
     return {
         "rowData": [_row(state, g, seen.until.get(g["cluster"], seen.first_at), view) for g in found],
         "rowCount": found[0]["total"] if found else 0,
@@ -238,7 +240,7 @@ def _tiles(totals: Row, seen: KnownSpan, view: Window, now: int) -> Component:
     )
 
 
-def _heat(store: Store, state: State, groups: list[Row], view: Window, seen: KnownSpan) -> Component:
+def _heat(store: Store, state: State, groups: list[Row], view: Window, seen: KnownSpan, marks: list[Row]) -> Component:
     worst = groups
     cells = store.cells(view, BINS, [(g["cluster"], g["group_id"]) for g in worst])
     total = sum(c["rebalances"] for c in cells)
@@ -260,7 +262,6 @@ def _heat(store: Store, state: State, groups: list[Row], view: Window, seen: Kno
         (visible(c["group_id"], 80), f"{instant(view.start + c['bin'] * width)[:19]} {zone()}", int(c["rebalances"]))
         for c in loud
     ]
-    marks = store.marks(view)
     figure = heatmap(worst, cells, view, seen.until)
     flagged(figure, marks, first=view.start, last=view.end)
     return panel(

@@ -32,15 +32,25 @@ ORDER = """CASE WHEN $order = '' AND open_rebalance_since_at IS NOT NULL THEN 0 
 P95 = """quantile_cont(coalesce(rebalance_ms, rebalance_ms_min), 0.95) AS p95_min,
            quantile_cont(coalesce(rebalance_ms, rebalance_ms_max), 0.95) AS p95_max"""
 
-FLEET = f"""
-WITH made AS (
+MADE = f"""made AS (
     SELECT {HASHED} AS hashed, joined_at, rebalance_ms, rebalance_ms_min, rebalance_ms_max FROM generations
     WHERE joined_at >= $start AND joined_at < $end
-), ended AS (
-    SELECT hashed, count(*) AS rebalances, max(joined_at) AS last_rebalance_at FROM made GROUP BY hashed
 ), slow AS (
     -- Only this order needs the durations of all groups, which take as long as the rest.
     SELECT hashed, {P95} FROM made WHERE $order = 'p95' GROUP BY hashed
+), """
+TIMED = f""", timed AS (
+    SELECT hashed, {P95} FROM made WHERE hashed IN (SELECT hashed FROM shown) GROUP BY hashed
+)"""
+
+
+def _fleet(*, has_durations: bool) -> str:
+    made, timed = (MADE, TIMED) if has_durations else ("", "")
+    slowest, of_slow = ("slow.p95_max", "LEFT JOIN slow USING (hashed)") if has_durations else ("0", "")
+    p95, of_timed = (", p95_min, p95_max", "LEFT JOIN timed USING (hashed)") if has_durations else ("", "")
+    return f"""
+WITH {made}ended AS (
+    SELECT * FROM group_rebalances
 ), cost AS (
     SELECT * FROM group_losses
 ), of_all AS (
@@ -50,9 +60,9 @@ WITH made AS (
     WHERE contains(lower(group_id), lower($q)) AND contains(lower(group_id), lower($named)) AND first_seen_at < $end
 ), listed AS (
     SELECT g.hashed, g.cluster, g.id AS group_id, {", ".join(f"g.{name}" for name in STATE)},
-           coalesce(ended.rebalances, 0) AS rebalances, ended.last_rebalance_at, slow.p95_max AS slowest,
+           coalesce(ended.rebalances, 0) AS rebalances, ended.last_rebalance_at, {slowest} AS slowest,
            {", ".join(f"coalesce(cost.{name}, 0) AS {name}" for name in LOST)}
-    FROM known g LEFT JOIN ended USING (hashed) LEFT JOIN cost USING (hashed) LEFT JOIN slow USING (hashed)
+    FROM known g LEFT JOIN ended USING (hashed) LEFT JOIN cost USING (hashed) {of_slow}
 ), sorted AS (
     SELECT *, count(*) OVER () AS total,
            CASE $order WHEN 'rebalances' THEN rebalances WHEN 'lost' THEN lost WHEN 'p95' THEN slowest
@@ -61,24 +71,25 @@ WITH made AS (
     FROM listed WHERE rebalances >= $least_rebalances AND lost >= $least_lost
 ), shown AS (
     SELECT * FROM sorted ORDER BY {ORDER} LIMIT $cap OFFSET $skip
-), timed AS (
-    SELECT hashed, {P95} FROM made WHERE hashed IN (SELECT hashed FROM shown) GROUP BY hashed
-)
+){timed}
 SELECT shown.cluster, shown.group_id, {", ".join(f"shown.{name}" for name in STATE)}, shown.rebalances,
-       shown.last_rebalance_at, {", ".join(f"shown.{name}" for name in LOST)}, shown.total,
-       timed.p95_min, timed.p95_max,
+       shown.last_rebalance_at, {", ".join(f"shown.{name}" for name in LOST)}, shown.total{p95},
        (SELECT CAST(coalesce(sum(rebalances), 0) AS BIGINT) FROM ended) AS all_rebalances,
        {", ".join(f"(SELECT coalesce({name}, 0) FROM of_all) AS all_{name}" for name in LOST)}
-FROM shown LEFT JOIN timed USING (hashed)
+FROM shown {of_timed}
 ORDER BY {ORDER}
 LIMIT $cap
 """
+
+
+FLEET, FLEET_WITH_DURATIONS = _fleet(has_durations=False), _fleet(has_durations=True)
+"""The groups of the fleet, also with the 95th percentile of the durations of those shown (`p95_min`, `p95_max`)."""
 
 TOTALS = f"""
 WITH cost AS (
     SELECT {OF_SUMS} FROM group_losses
 )
-SELECT (SELECT count(*) FROM generations WHERE joined_at >= $start AND joined_at < $end) AS rebalances,
+SELECT (SELECT CAST(coalesce(sum(rebalances), 0) AS BIGINT) FROM group_rebalances) AS rebalances,
        coalesce(lost_min, 0) AS lost_min, coalesce(lost, 0) AS lost, coalesce(lost_max, 0) AS lost_max,
        coalesce(lost_low, 0) AS lost_low, coalesce(lost_high, 0) AS lost_high
 FROM cost LIMIT $cap

@@ -16,7 +16,7 @@ from typing import Any
 from dashboards.lake.file_index import ALWAYS
 from dashboards.lake.lake import LakeError, Parameter, Row, Rows, moment
 from dashboards.queries.diagnosis_queries import DIAGNOSIS_ROWS, NEWEST, OF_WINDOW
-from dashboards.queries.fleet_queries import CELLS, FLEET, TOTALS
+from dashboards.queries.fleet_queries import CELLS, FLEET, FLEET_WITH_DURATIONS, TOTALS
 from dashboards.queries.gold_store import DAY_MS, of_window, window_parameters
 from dashboards.queries.group_queries import (
     ADJACENT,
@@ -165,20 +165,23 @@ class Store(LagStore):
         """Return `rebalances` of all groups and their `lost` (resource-seconds): the estimate, hard bounds (`_min`,
         `_max`) and a 90 % interval (`_low`, `_high`).
         """
-        tables = {"group_losses": ALWAYS, **of_window(window, "generations")}
-        rows = self._ask(TOTALS, tables, 1, **window_parameters(window))
+        rows = self._ask(TOTALS, ("group_losses", "group_rebalances"), 1, **window_parameters(window))
         return rows[0] if rows else dict.fromkeys(TOTAL, 0)
 
-    def fleet(self, window: Window, q: str = "", wanted: Wanted | None = None) -> Rows:
+    def fleet(self, window: Window, q: str = "", wanted: Wanted | None = None, *, has_durations: bool = False) -> Rows:
         """Return groups whose id contains `q`, filtered and ordered by `wanted`.
 
         By default, groups that are rebalancing come first, then the groups that lost most. In each row, `total` is the
-        number of groups, and the columns `all_…` are `totals`.
+        number of groups, and the columns `all_…` are `totals`. With `has_durations`, it also has the 95th percentile of
+        the group's rebalances (`p95_min`, `p95_max`, in ms), for which all generations of the window are read.
         """
         wanted = wanted or Wanted(rows=FLEET_ROWS)
         parameters: dict[str, Parameter] = {"q": q, **wanted.parameters(), **window_parameters(window)}
-        tables = {"groups": ALWAYS, "group_losses": ALWAYS, **of_window(window, "generations")}
-        return self._lake.query(FLEET, tables, wanted.rows, parameters)
+        tables = dict.fromkeys(("groups", "group_losses", "group_rebalances"), ALWAYS)
+        if has_durations:
+            tables |= of_window(window, "generations")
+        sql = FLEET_WITH_DURATIONS if has_durations else FLEET
+        return self._lake.query(sql, tables, wanted.rows, parameters)
 
     def cells(self, window: Window, bins: int, groups: Sequence[tuple[str, str]]) -> list[Row]:
         """Return rebalances per group and bin: `cluster`, `group_id`, `bin`, `rebalances`."""

@@ -17,17 +17,20 @@ from testing import sample
 from tests.ui.lake.test_file_index import rounded
 
 MINUTE = 60_000
+TIMES = {"generations": "joined_at", "stalls": "stopped_at_latest", "verdicts": "joined_at"}
 EVERYBODY = ("",)
 """Prefixes that every id has. Sums of a limited reader are computed from rows."""
 
 
 def history(now, seed, groups=6, generations=30):
-    """Return stops of groups, each with up to four partitions, and a verdict per generation."""
+    """Return generations of groups, each with a verdict, and stops of up to four partitions."""
     rng, everyday = Random(seed), sample.everyday(now)
-    stall, verdict, rows = everyday["stalls"][0], everyday["verdicts"][0], {"stalls": [], "verdicts": []}
+    generation, stall, verdict = (everyday[name][0] for name in TIMES)
+    rows = {name: [] for name in TIMES}
     for n in range(groups * generations):
         key = {"cluster": f"c{n % 2}", "group_id": f"g{n % groups}", "incarnation": n % 3 // 2, "generation_id": n}
         at = now - rng.randrange(600) * MINUTE
+        rows["generations"].append(generation | key | {"joined_at": at + rng.randrange(50)})
         for index in range(rng.randrange(1, 5)):
             least = rng.randrange(60_000)
             bounds = [least, least + rng.randrange(9_000), least + 9_000 + rng.randrange(9_000)]
@@ -52,8 +55,8 @@ def history(now, seed, groups=6, generations=30):
 
 def write(folder, rows, files, seed):
     """Write rows to files: most by time, the others to any file, so that several have a part of one stop."""
-    rng, parts = Random(seed), [{"stalls": [], "verdicts": []} for _ in range(files)]
-    for name, column in (("stalls", "stopped_at_latest"), ("verdicts", "joined_at")):
+    rng, parts = Random(seed), [{name: [] for name in TIMES} for _ in range(files)]
+    for name, column in TIMES.items():
         in_order = sorted(rows[name], key=lambda row: row[column])
         for n, row in enumerate(in_order):
             parts[rng.randrange(files) if rng.random() < 0.1 else n * files // len(in_order)][name].append(row)
@@ -97,10 +100,10 @@ def test_sums_are_those_of_the_rows_however_files_change(tmp_path, now, sum_byte
     assert_same(lake, now)
     write(tmp_path, history(now, 2), 5, 2)
     assert_same(lake, now, 1)
-    for name in ("stalls", "verdicts"):
+    for name in TIMES:
         DeltaTable(f"{tmp_path}/{name}").delete("group_id = 'g1' OR generation_id < 20")
     assert_same(lake, now, 2)
-    for name in ("stalls", "verdicts"):
+    for name in TIMES:
         DeltaTable(f"{tmp_path}/{name}").optimize.compact(target_size=30_000)
     assert_same(lake, now, 3)
     write(tmp_path, history(now, 3), 3, 3)
