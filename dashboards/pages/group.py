@@ -11,6 +11,7 @@ from dashboards.figures.flags import flagged
 from dashboards.figures.group import Drawn, group_figure
 from dashboards.figures.lag import lag_figure
 from dashboards.lake.lake import Row, Rows
+from dashboards.queries.group_rows import group_rows
 from dashboards.queries.lag import Behind, lag_sentence
 from dashboards.queries.store import KnownSpan, Store
 from dashboards.text import ABSENT, duration, host, instant, member_label, resource, span, visible
@@ -64,13 +65,10 @@ def render(store: Store, state: State, now: int) -> list[Component]:
         return [_head(state, group or "", None, "", None), _not_known(store, state)]
     last = max(seen.last_at, found["last_record_at"] or seen.last_at)
     view, shown = window(state, now, (found["first_seen_at"], last))
-    generations = store.generations(state.cluster, group, view)
-    events = store.events(state.cluster, group, view)
-    members = store.members(state.cluster, group, view)
-    stalls = store.stalls(state.cluster, group, view)
+    rows = group_rows(store, state.cluster, group, view)
+    generations, members, stalls, events = rows.generations, rows.members, rows.stalls, rows.events
     inside = [g for g in generations.rows if view.start <= g["joined_at"] < view.end]
-    gaps = store.gaps(state.cluster, group, view)
-    strip = with_unread_spans(states(generations.rows, found, events.rows, view, seen.last_at), gaps.rows, view)
+    strip = with_unread_spans(states(generations.rows, found, events.rows, view, seen.last_at), rows.gaps.rows, view)
     lived = lanes(members.rows, events.rows, view, seen.last_at, state.lanes)
     until = _owned_until(found, generations.rows, seen.last_at)
     epochs = {g["generation_id"] for g in generations.rows if sentences.term(g) == "epoch"}
@@ -79,34 +77,33 @@ def render(store: Store, state: State, now: int) -> list[Component]:
     unit = sentences.unit(found["group_type"])
     waits = delays(members.rows)
     drawn = group_figure(strip, inside, lived, owned, events.rows, view, hrefs, unit, waits)
-    marks = store.marks(view, state.cluster, [group])
-    flagged(drawn.figure, marks, first=view.start, last=view.end)
+    flagged(drawn.figure, rows.marks, first=view.start, last=view.end)
     # Parts that appear and disappear have their own container, so the rest of the page is not replaced (update.js).
     quiet = html.Div([] if inside else [_quiet(state, found, seen, view)])
-    capped = any(rows.is_capped for rows in (generations, events, members, stalls))
+    capped = any(each.is_capped for each in (generations, events, members, stalls))
     return [
         _head(state, group, found, shown, view),
         quiet,
-        html.Div(group_panel(store.group_verdicts(state.cluster, group, view), unit)),
+        html.Div(group_panel(rows.verdicts, unit)),
         panel(
             "What happened",
             sentences.group(inside, found)
             + (f" Work resumed: {resumed_from(stalls.rows, unit)}." if stalls.rows else "")
             + all_resumed(stalls.rows, unit)
             + sentences.waited(waits)
-            + libraries_sentence(store.libraries(state.cluster, group, view))
-            + sentences.unread_note(gaps.rows)
+            + libraries_sentence(rows.libraries)
+            + sentences.unread_note(rows.gaps.rows)
             + _shown(drawn, lived, owned, capped=capped),
             drawn.figure,
             legend(),
             name="group",
-            table=_tables(state, strip, lived, owned, events, marks),
+            table=_tables(state, strip, lived, owned, events, rows.marks),
         ),
-        html.Div(_behind(store.behind(state.cluster, group, view), view)),
-        html.Div(patterns.panel(store.patterns(state.cluster, group, view))),
-        html.Div(diagnoses.panel(store.diagnosis(state.cluster, group, view))),
+        html.Div(_behind(rows.behind, view)),
+        html.Div(patterns.panel(rows.patterns)),
+        html.Div(diagnoses.panel(rows.diagnosis)),
         _generations(generations, inside, hrefs, sentences.names([*members.rows, *events.rows])),
-        log_sources.by_source(store.lines(state.cluster, group, view)),
+        log_sources.by_source(rows.lines),
     ]
 
 
