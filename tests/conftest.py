@@ -20,6 +20,11 @@ PROGRAMS = frozenset({"spark", "broker", "browser", "page", "alertmanager", "pro
 STARTED_BY = frozenset({"Broker", "Brokers", "SparkSession", "session", "subprocess", "Process", "Popen", "serving"})
 """Names in a test's module that start a program."""
 
+INTERPRETED = ("spark.sql.adaptive.enabled", "spark.sql.codegen.wholeStage", "spark.sql.codegen.factoryMode")
+"""Settings of the shared session that run a plan as it is: a test has few rows and many plans, whose compilation took
+longer than the rows. Processes that tests start (`ingest`, `build`, `up`, the wheel's jobs) compile their plans.
+"""
+
 main = sys.modules["__main__"]
 if main.__spec__ is None and not hasattr(main, "__file__"):
     # So a process of xdist looks, and PySpark takes that for its own doctests, and ends it on import.
@@ -86,9 +91,11 @@ def _defined(item, name):
 
 @pytest.fixture(scope="session")
 def spark():
-    from jobs.spark.spark import session
+    from jobs.spark.spark import FEW_ROWS, session
 
     running = session("regroup tests", cores=2, driver_memory="1g")
+    for key in INTERPRETED:
+        running.conf.set(key, FEW_ROWS[key])
     yield running
     running.stop()
 
