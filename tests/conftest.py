@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import sys
@@ -13,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.faults import matrix
+from tests.slowest import slowest_first
 
 PROGRAMS = frozenset({"spark", "broker", "browser", "page", "alertmanager", "prometheus", "site"})
 """Fixtures that start a program or share one."""
@@ -54,6 +56,7 @@ def pytest_configure(config):
 
 
 def pytest_unconfigure(config):
+    gc.unfreeze()  # DuckDB reports what is not collected at the end
     shutil.rmtree(Path(os.environ["REGROUP_WAREHOUSE"]).parent, ignore_errors=True)
 
 
@@ -70,6 +73,15 @@ def pytest_collection_modifyitems(config, items):
         slow = {item.nodeid for item in items if item.get_closest_marker("slow") or needs_programs(item)}
         config.hook.pytest_deselected(items=[item for item in items if item.nodeid in slow])
         items[:] = [item for item in items if item.nodeid not in slow]
+    if hasattr(config, "workerinput"):
+        items[:] = [items[n] for n in slowest_first([item.path for item in items])]
+
+
+def pytest_collection_finish():
+    # Half a million objects of imported modules and of test items stay until the end. Each full collection would go
+    # through them for half a second, in the middle of whatever a test times.
+    gc.collect()
+    gc.freeze()
 
 
 def needs_programs(item) -> bool:

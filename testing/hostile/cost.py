@@ -77,12 +77,14 @@ def _timed(attack: Attack, n: int) -> tuple[float, int, Made]:
     Objects that the process had before are hidden from Python's garbage collector: in a long test run one full
     collection takes longer than the attack.
     """
+    others = gc.get_freeze_count()
     gc.collect()
     gc.freeze()
     try:
         return min((_timed_once(attack, n) for _ in range(RUNS)), key=lambda run: run[0])
     finally:
-        gc.unfreeze()
+        if not others:
+            gc.unfreeze()
 
 
 def _timed_once(attack: Attack, n: int) -> tuple[float, int, Made]:
