@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import time
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from pipelines.line_reading import read_line
 from pipelines.log_layouts import layout, zone
 from schemas.controller_log import CONTROLLER_LOGGERS
 from schemas.log_layouts import LAYOUTS as KNOWN
+from testing.processor_time import within
 from tests.coordinator_log.lines import MANAGER, NEW, WORDINGS, says
 
 AT, ISO = "2026-11-21 06:41:02,803", "2026-11-21T06:41:02.803Z"
@@ -204,18 +204,19 @@ def test_a_name_that_imitates_another_layout_never_makes_a_line_about_another_gr
     ],
 )  # fmt: skip
 def test_a_hostile_line_is_read_in_linear_time(beginning):
-    begun = time.thread_time()
-    for end in (
-        "",
-        f" ({MANAGER})",
-        f" oordinator ({MANAGER}:x)",
-        f"{NEW}Stabilized group a ({MANAGER}) [",
-        " [Worker clientId=oordinator",
-    ):
-        read((beginning + end)[:131_000])
-        read((beginning * 2 + end)[-131_000:])
+    def read_all() -> None:
+        for end in (
+            "",
+            f" ({MANAGER})",
+            f" oordinator ({MANAGER}:x)",
+            f"{NEW}Stabilized group a ({MANAGER}) [",
+            " [Worker clientId=oordinator",
+        ):
+            read((beginning + end)[:131_000])
+            read((beginning * 2 + end)[-131_000:])
+
     # What is quadratic takes twenty seconds and more.
-    assert time.thread_time() - begun < 2
+    within(2, read_all)
 
 
 def test_only_known_prefixes_are_removed():

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-import time
+from functools import partial
 
 import pytest
 
 from dashboards.app import create_app
 from dashboards.web.search import Search
 from testing import sample
+from testing.processor_time import within
 
 HOSTILE = ["<img src=x onerror=alert(1)>", "$(touch x)", "[a-", "\\", "a]b^c", "%", "'; --", "line\nbreak", "", "ünï"]
 
@@ -57,10 +58,7 @@ def test_every_character_means_itself(text):
 
 def test_no_id_makes_it_slow():
     ids = ["a" * 500] * 2_000 + ["ab" * 250] * 2_000
-    began = time.thread_time()
-    found("a" * 400 + "c", *ids)
-    found("ab" * 100 + "c", *ids)
-    assert time.thread_time() - began < 2
+    within(2, lambda: (found("a" * 400 + "c", *ids), found("ab" * 100 + "c", *ids)))
 
 
 def test_a_new_group_is_found_once_the_table_has_it(tmp_path, now, lake):
@@ -93,10 +91,6 @@ def test_ten_thousand_ids_take_less_than_fifty_milliseconds_of_the_processor(tmp
     sample.write(tmp_path, {"groups": [template | {"group_id": each} for each in ids]})
     client = create_app(lake(tmp_path)).server.test_client()
     client.get("/search?q=a", base_url="http://127.0.0.1")
-    took = []
     for n in range(40):
         typed = ids[n * 211][n % 7 : n % 7 + 1 + n % 11]
-        began = time.thread_time()
-        json.loads(client.get(f"/search?q={typed}", base_url="http://127.0.0.1").data)
-        took.append(time.thread_time() - began)
-    assert sorted(took)[37] < 0.05
+        json.loads(within(0.05, partial(client.get, f"/search?q={typed}", base_url="http://127.0.0.1")).data)
