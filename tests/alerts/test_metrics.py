@@ -156,7 +156,8 @@ def test_scrapes_are_answered_while_others_hold_connections(server, kind):
         for _ in range(3):
             began = time.monotonic()
             assert 200 == status(server.port, "localhost")
-            assert time.monotonic() - began < 1
+            # Behind the others it would wait for ever.
+            assert time.monotonic() - began < 5
         assert threading.active_count() <= threads + 1, "that of the test itself"
 
 

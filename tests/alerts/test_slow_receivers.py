@@ -23,6 +23,8 @@ from tests.alerts.test_incidents import NOW, after, alert
 pytestmark = pytest.mark.slow
 
 LARGE = b"x" * 20_000_000
+AT_MOST_S = 10.0
+"""Without a deadline it would take for ever, and with one for each address 99 seconds."""
 
 
 @pytest.fixture(params=KINDS)
@@ -42,7 +44,7 @@ def test_one_post_takes_no_longer_than_its_deadline(slow, hurried) -> None:
     began = time.monotonic()
     with pytest.raises(NotAcceptedError):
         post(slow.url, b"{}", {})
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < AT_MOST_S
 
 
 def test_a_deadline_ends_tls_that_is_not_answered(hurried) -> None:
@@ -50,7 +52,7 @@ def test_a_deadline_ends_tls_that_is_not_answered(hurried) -> None:
     began = time.monotonic()
     with pytest.raises(NotAcceptedError):
         post(receiver.url.replace("http:", "https:"), b"{}", {})
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < AT_MOST_S
     receiver.stop()
 
 
@@ -59,7 +61,7 @@ def test_a_deadline_ends_a_body_that_nobody_reads(hurried) -> None:
     began = time.monotonic()
     with pytest.raises(NotAcceptedError, match="no answer within 1 s"):
         post(receiver.url, LARGE, {})
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < AT_MOST_S
     receiver.stop()
 
 
@@ -69,7 +71,7 @@ def test_a_deadline_is_one_for_all_addresses_of_a_name(hurried, monkeypatch) -> 
     began = time.monotonic()
     with pytest.raises(NotAcceptedError):
         post("http://receiver.example", b"{}", {})
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < AT_MOST_S
 
 
 def test_a_status_of_success_counts_however_its_body_goes_on(hurried) -> None:
@@ -97,7 +99,8 @@ def delivery(*receivers: Alertmanager | Webhook, patience_s: float = 0.5) -> tup
     return Delivery(settings=settings, say=printed.append, patience_s=patience_s), printed
 
 
-def test_a_healthy_receiver_is_alerted_at_once_while_others_hang(slow, hurried, received) -> None:
+def test_a_healthy_receiver_is_alerted_at_once_while_others_hang(slow, hurried, received, monkeypatch) -> None:
+    monkeypatch.setattr(http_post, "TIMEOUT_S", 3 * AT_MOST_S)
     found, _ = delivery(
         Alertmanager(name="slow am", url=slow.url),
         Webhook(name="slow hook", url=slow.url, secret="env:SECRET"),
@@ -106,7 +109,7 @@ def test_a_healthy_receiver_is_alerted_at_once_while_others_hang(slow, hurried, 
     rows = after([], alert())
     began = time.monotonic()
     rows = found.send(rows, found.due(rows, NOW), NOW)
-    assert time.monotonic() - began < 1
+    assert time.monotonic() - began < AT_MOST_S, "it waits for none of them"
     assert 1 == len(received.bodies("/hook"))
     assert [["healthy"]] == [row["sent_to"] for row in rows]
     second = after(rows, alert(), alert("b"), now=NOW + 1_000)

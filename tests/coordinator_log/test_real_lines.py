@@ -38,7 +38,7 @@ def test_a_group_of_any_name_has_its_whole_life_in_the_log(ruled_broker):
         )
         try:
             consumer.subscribe(["read"])
-            until = time.monotonic() + 20
+            until = time.monotonic() + 60
             while not consumer.assignment() and time.monotonic() < until:
                 consumer.poll(0.1)
         finally:

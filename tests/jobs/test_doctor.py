@@ -122,7 +122,8 @@ def test_a_topic_that_everybody_may_write_to_is_warned_of(doctor, broker) -> Non
     assert "Grant WRITE only to the log shippers" in printed
 
 
-def test_a_broker_that_is_not_there_is_named(doctor) -> None:
+def test_a_broker_that_is_not_there_is_named(doctor, monkeypatch) -> None:
+    monkeypatch.setattr("jobs.doctor.TIMEOUT_S", 1.0)
     code, printed = doctor("127.0.0.1:1")
     assert code == 1
     assert "Check that 127.0.0.1:1 is correct and reachable" in printed

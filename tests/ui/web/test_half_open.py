@@ -103,14 +103,14 @@ def test_a_request_that_is_running_is_not_given_up_for_connections_that_only_wai
 @pytest.mark.parametrize(("begun", "each", "seconds"), [(b"", b"", 1.0), (HEAD, b"x", 1.0), (BODY, b"x", 2.0)])
 def test_a_request_that_does_not_arrive_in_time_ends_its_connection(hasty, port, begun, each, seconds) -> None:
     opened = connect(port, begun)
-    took = closed_after(opened, 8, lambda: opened.sendall(each))
+    took = closed_after(opened, 30, lambda: opened.sendall(each))
     assert seconds <= took + 0.5
     opened.close()
 
 
 def test_a_connection_without_a_further_request_ends(hasty, port) -> None:
     opened = connect(port, KINDS["keep-alive"])
-    assert closed_after(opened, 8) > 2
+    assert closed_after(opened, 30) > 2
     opened.close()
 
 
@@ -120,7 +120,7 @@ def test_an_answer_that_nobody_reads_ends_its_connection(hasty, port, monkeypatc
     opened.connect(("127.0.0.1", port))
     wanted = b"GET /assets/plotly/plotly-cartesian.min.js HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
     opened.sendall(wanted * 20)
-    until = time.monotonic() + 10
+    until = time.monotonic() + 30
     while time.monotonic() < until:
         time.sleep(0.25)
         try:
