@@ -49,8 +49,25 @@ COMMANDS = {
 }
 RECORDED = ("ingest", "build", "poll", "analyze", "notify", "quality", "maintain", "erase", "replay", "rebuild")
 """Commands that add a row to `job_runs`. `up` adds rows itself, also for its parts."""
-WITHOUT_PANDAS = ("replay",)
-"""Commands that end so soon that loading pandas, which none of them uses, would take a third of their time."""
+WITHOUT_PANDAS = ("replay", "up")
+"""Commands that do without pandas, which none of them uses. One ends so soon that loading it would take a third of its
+time, and one runs for months, and loading it takes 25 MB.
+"""
+FORKED = (
+    "jobs.gold.replaying",
+    "jobs.gold.storm_thread",
+    "jobs.kafka.log_source",
+    "jobs.kafka.topic_streams",
+    "jobs.retention.compact",
+    "pipelines.silver.frame",
+    "pyspark.daemon",
+    "pyspark.sql.streaming.python_streaming_source_runner",
+    "pyspark.sql.worker.create_data_source",
+    "pyspark.sql.worker.lookup_data_sources",
+    "pyspark.sql.worker.plan_data_source_read",
+    "pyspark.worker",
+)
+"""The modules of the processes that `up` and its Spark start."""
 SCENARIOS = (
     "churn, kip848, migration, java, streams, connect, share, registry, reassignment, failover, sessions, offsets, "
     "lost, stuck, mismatch, storms, outage, clients"
@@ -58,13 +75,16 @@ SCENARIOS = (
 FLAGS = ("warehouse", "bootstrap_servers", "cluster", "host", "port", "quiet_ms", "trigger_seconds")
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit code: 0 success, 2 a mistake or missing thing, described in one sentence."""
+def main(arguments: Sequence[str] | None = None, *, is_program: bool = False) -> int:
+    """Run one command and return its exit code: 0 success, 2 a mistake or missing thing, described in one sentence.
+
+    With `is_program`, this process does nothing else and has no other thread.
+    """
     with guard_streams():
         args = parser().parse_args(arguments)
         try:
             flags = {name: getattr(args, name, None) for name in FLAGS}
-            return _run(Settings.load(args.config, flags=flags), args)
+            return _run(Settings.load(args.config, flags=flags), args, is_program=is_program)
         except UserError as error:
             warn(f"regroup {args.command}: {error}")
             return 2
@@ -81,10 +101,12 @@ def program() -> None:
     settle_allocators()
     trace_crashes()
     if sys.argv[1:2] and sys.argv[1] in WITHOUT_PANDAS and "DATABRICKS_RUNTIME_VERSION" not in os.environ:
-        without_pandas()
+        without_pandas(but_for_spark=sys.argv[1] == "up")
+        # OpenBLAS, which nothing here calculates with, would start threads when NumPy is loaded.
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     # Never restored, because a traceback is printed after `main` has ended.
     sys.stdout, sys.stderr = visible_stream(sys.stdout), visible_stream(sys.stderr)
-    code = main()
+    code = main(is_program=True)
     if "DATABRICKS_RUNTIME_VERSION" in os.environ:
         if code:
             sys.exit(code)
@@ -96,11 +118,14 @@ def program() -> None:
     os._exit(code)
 
 
-def _run(settings: Settings, args: argparse.Namespace) -> int:
+def _run(settings: Settings, args: argparse.Namespace, *, is_program: bool) -> int:
     if args.command != "doctor":  # It reports these warnings as findings.
         for warning in warnings(args.config, settings):
             warn(f"regroup {args.command}: warning: {warning}")
     command = jvm_death_named()(full_disk_named(settings.warehouse)(_command(args.command)))
+    if args.command == "up" and is_program and "DATABRICKS_RUNTIME_VERSION" not in os.environ:
+        # Before anything below starts a thread.
+        import_module("jobs.processes.template").start(FORKED)
     if args.command in (*RECORDED, "up"):
         import_module("jobs.tables.durability").refuse_torn(settings.warehouse)
         import_module("jobs.tables.create_tables").refuse_newer_tables(settings.warehouse)

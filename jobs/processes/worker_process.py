@@ -19,6 +19,7 @@ from typing import IO, Any, Self
 
 from dashboards.lake.allocators import trim
 from dashboards.lake.without_pandas import without_pandas
+from jobs.processes import template
 from jobs.processes.processes import die_with_parent
 from jobs.tables.engine import disable_file_cache
 
@@ -40,8 +41,8 @@ class WorkerProcess:
 
     def __init__(self, function: Callable[..., Any], *, nicer: int = NICER) -> None:
         """`function` is a top-level function of a module. Its arguments and results are pickled."""
-        self._command = [sys.executable, "-P", "-m", __name__, function.__module__, function.__name__, str(nicer)]
-        self._process: subprocess.Popen[bytes] | None = None
+        self._arguments = [__name__, function.__module__, function.__name__, str(nicer)]
+        self._process: subprocess.Popen[bytes] | template.Forked | None = None
         self._started = 0.0
 
     def __enter__(self) -> Self:
@@ -69,13 +70,17 @@ class WorkerProcess:
 
     def _asked(self, question: Any) -> Any:
         if self._process is None:
-            self._process = subprocess.Popen(self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+            self._process = template.forked(*self._arguments) or self._spawned()
             self._started = time.monotonic()
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         pickle.dump(question, self._process.stdin)
         self._process.stdin.flush()
         return pickle.load(self._process.stdout)  # noqa: S301 - our own process
+
+    def _spawned(self) -> subprocess.Popen[bytes]:
+        command = [sys.executable, "-P", "-m", *self._arguments]
+        return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
     def _end(self) -> None:
         process, self._process = self._process, None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 import tempfile
 from functools import cache
@@ -11,12 +12,14 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from dashboards.lake.allocators import settle_allocators
+from jobs.processes import template
 from jobs.setup.jars import jars
 from jobs.setup.java import java_home
 from jobs.spark import class_archive_file
 from jobs.spark.jvm_output import filtered_stderr
 
 LOGGING = Path(__file__).with_name("log4j2.properties")
+LAUNCHER = Path(__file__).with_name("python_launcher.py")
 
 HEAP = "-XX:+UseSerialGC -XX:MinHeapFreeRatio=20 -XX:MaxHeapFreeRatio=50 -XX:-ShrinkHeapInSteps"
 """JVM options for a heap that shrinks again after a long history was read."""
@@ -41,7 +44,7 @@ def session(app_name: str, *, cores: int = 2, spare: int = 0, driver_memory: str
     builder = SparkSession.builder.appName(app_name).config("spark.sql.session.timeZone", "UTC")
     if "DATABRICKS_RUNTIME_VERSION" in os.environ:
         return builder.getOrCreate()
-    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = _worker_python()
     os.environ["JAVA_HOME"] = str(java_home())
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     # Of the JVM as well: with a hundred threads it would have sixteen arenas.
@@ -68,6 +71,18 @@ def for_few_rows(spark: SparkSession, *, tasks: int | None = None) -> SparkSessi
     for key, value in (FEW_ROWS if tasks is None else FEW_ROWS | {"spark.sql.shuffle.partitions": str(tasks)}).items():
         few.conf.set(key, value)
     return few
+
+
+def _worker_python() -> str:
+    """Return the path of this interpreter, or of a script that asks the template of this process for a fork."""
+    if (folder := template.folder()) is None:
+        return sys.executable
+    words = [sys.executable, "-I", "-S", LAUNCHER, sys.executable, template.address(folder)]
+    script = folder / "python"
+    script.write_text(f'#!/bin/sh\nexec {shlex.join(map(str, words))} "$@"\n', encoding="utf-8")
+    script.chmod(0o700)
+    # Some machines run no programs from the folder of temporary files.
+    return str(script) if os.access(script, os.X_OK) else sys.executable
 
 
 def _local(cores: int, driver_memory: str) -> dict[str, str]:

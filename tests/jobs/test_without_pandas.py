@@ -18,3 +18,12 @@ def test_arrow_makes_arrays_without() -> None:
     assert (
         _said(f"from dashboards.lake.without_pandas import without_pandas; without_pandas(); {FIRST_ARRAY}") == "False"
     )
+
+
+def test_spark_gets_it_when_it_insists_on_it() -> None:
+    code = (
+        "from dashboards.lake.without_pandas import without_pandas; without_pandas(but_for_spark=True); "
+        f"{FIRST_ARRAY}; from pyspark.sql.pandas.utils import require_minimum_pandas_version as check; "
+        "check(); print('pandas' in sys.modules)"
+    )
+    assert _said(code).split() == ["False", "True"]

@@ -1,0 +1,298 @@
+"""A process from which others are forked, so that they share the memory of the modules that it has loaded.
+
+`up` starts about ten Python processes. Each would load the same libraries, 45-60 MB of its own. A fork shares these
+pages with `up` until one of them writes there. `up` forks the template before it has a second thread, because threads
+do not survive a fork. Only Linux has what this needs; elsewhere, and if the template was killed, processes are started
+in the usual way. The template ends with `up`, and its forks with the template.
+"""
+
+from __future__ import annotations
+
+import atexit
+import ctypes
+import gc
+import os
+import runpy
+import select
+import shutil
+import signal
+import socket
+import sys
+import tempfile
+import traceback
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+from typing import IO, NoReturn, Self
+
+from jobs.processes.processes import die_with_parent
+
+SIZE = 4
+"""Bytes of a number on the socket: the length of an order, then the process id and the exit status."""
+
+STREAMS = 3
+"""Stdin, stdout and stderr, which come with an order."""
+
+ORDER_S = 5.0
+"""Seconds within which an order must have arrived as a whole."""
+
+_folder: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What a fork becomes: a module with arguments, as `python -m`. Without an environment it keeps the template's."""
+
+    directory: str
+    arguments: Sequence[str]
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+    def packed(self) -> bytes:
+        """Return the order as bytes: fields that end with NUL, like the arguments of a process."""
+        variables = [f"{name}={value}" for name, value in self.environment.items()]
+        fields = [self.directory, str(len(self.arguments)), *self.arguments, *variables]
+        return b"".join(os.fsencode(each) + b"\0" for each in fields)
+
+    @classmethod
+    def unpacked(cls, packed: bytes) -> Order:
+        directory, count, *rest = (os.fsdecode(each) for each in packed.split(b"\0")[:-1])
+        arguments, variables = rest[: int(count)], rest[int(count) :]
+        return cls(directory, arguments, dict(each.split("=", 1) for each in variables if "=" in each))
+
+
+class Forked:
+    """A fork that runs a module, with pipes to its stdin and stdout."""
+
+    def __init__(self, connection: socket.socket, stdin: IO[bytes], stdout: IO[bytes]) -> None:
+        self.stdin, self.stdout = stdin, stdout
+        self._connection = connection
+        self.pid = int.from_bytes(_received(connection, SIZE), "little")
+        self._process: int | None = os.pidfd_open(self.pid)
+
+    def poll(self) -> int | None:
+        """Return None while the process runs, else -1, because only the template knows the exit status."""
+        return self._waited(0)
+
+    def wait(self) -> int | None:
+        """Return after the process has ended."""
+        return self._waited(None)
+
+    def kill(self) -> None:
+        """Send SIGKILL."""
+        if self._process is not None:
+            with suppress(ProcessLookupError):
+                signal.pidfd_send_signal(self._process, signal.SIGKILL)
+
+    def _waited(self, seconds: float | None) -> int | None:
+        if self._process is not None:
+            if not select.select([self._process], [], [], seconds)[0]:
+                return None
+            os.close(self._process)
+            self._process = None
+        return -1
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._connection.close()
+        try:
+            self.stdin.close()
+        finally:
+            self.stdout.close()
+            self.wait()
+
+
+def start(modules: Sequence[str] = ()) -> None:
+    """Fork the template, which loads these modules as well. Call before this process has a second thread."""
+    global _folder  # noqa: PLW0603 - one template per process
+    if not _is_possible():
+        return
+    _folder = Path(tempfile.mkdtemp(prefix="regroup-"))
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    # Not blocking, because a client may have ended before it is accepted.
+    listener.settimeout(0)
+    listener.bind(str(address(_folder)))
+    listener.listen(64)
+    ends, ours = os.pipe()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    # Exempts the loaded objects from garbage collection, which would write to their pages in each process.
+    gc.collect()
+    gc.freeze()
+    if os.fork():
+        listener.close()
+        os.close(ends)
+        return
+    try:
+        os.close(ours)
+        # A terminal's Ctrl-C and a service manager's SIGTERM reach all processes, but only `up` decides when it ends.
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, signal.SIG_IGN)
+        named(["regroup-template"])
+        for name in modules:
+            import_module(name)
+        gc.freeze()
+        _serve(listener, ends)
+    finally:
+        shutil.rmtree(_folder, ignore_errors=True)
+        os._exit(0)
+
+
+def folder() -> Path | None:
+    """Return the private folder of the template of this process; None without a template."""
+    return _folder
+
+
+def address(within: Path) -> Path:
+    """Return the path of the template's socket."""
+    return within / "socket"
+
+
+def forked(*arguments: str) -> Forked | None:
+    """Return a fork that runs the module `arguments[0]` with the other arguments; None if there is no template."""
+    if _folder is None:
+        return None
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    theirs_in, ours_in = os.pipe()
+    ours_out, theirs_out = os.pipe()
+    stdin, stdout = os.fdopen(ours_in, "wb"), os.fdopen(ours_out, "rb")
+    try:
+        connection.connect(str(address(_folder)))
+        packed = Order(str(Path.cwd()), arguments).packed()
+        socket.send_fds(connection, [len(packed).to_bytes(SIZE, "little")], [theirs_in, theirs_out, 2])
+        connection.sendall(packed)
+        return Forked(connection, stdin, stdout)
+    except (OSError, EOFError):
+        for each in (connection, stdin, stdout):
+            each.close()
+        return None
+    finally:
+        os.close(theirs_in)
+        os.close(theirs_out)
+
+
+def named(arguments: Sequence[str]) -> None:
+    """Replace the command line of this process, which is that of `up` after a fork, in what `ps` prints."""
+    line = b"\0".join(os.fsencode(each) for each in arguments) + b"\0"
+    with suppress(OSError, ValueError, IndexError):
+        # Fields 48 and 49 of proc(5); the second one, in parentheses, may contain spaces.
+        numbers = Path("/proc/self/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+        begin, end = int(numbers[45]), int(numbers[46])
+        if 0 < begin < end:
+            ctypes.memset(begin, 0, end - begin)
+            ctypes.memmove(begin, line, min(len(line), end - begin - 1))
+
+
+def _is_possible() -> bool:
+    try:
+        os.close(os.pidfd_open(os.getpid()))
+    except (AttributeError, OSError):
+        return False
+    return True
+
+
+def _serve(listener: socket.socket, ends: int) -> None:
+    """Fork on order, until the other end of the pipe `ends` is closed."""
+    waiting = select.poll()
+    waiting.register(ends, select.POLLIN)
+    waiting.register(listener, select.POLLIN)
+    clients: dict[int, tuple[socket.socket, int]] = {}
+    children: dict[int, tuple[int, int]] = {}
+    while True:
+        # New clients last, because they may get the numbers of those that are closed before.
+        for ready, _ in sorted(waiting.poll(), key=lambda event: event[0] == listener.fileno()):
+            if ready == ends:
+                return
+            if ready == listener.fileno():
+                with suppress(OSError, ValueError, EOFError):
+                    client, _ = listener.accept()
+                    pid = _ordered(client, [listener.fileno(), ends, *clients, *children])
+                    child = os.pidfd_open(pid)
+                    clients[client.fileno()], children[child] = (client, pid), (pid, client.fileno())
+                    waiting.register(client, select.POLLIN)
+                    waiting.register(child, select.POLLIN)
+            elif ready in clients:
+                # The client has ended, or has closed its connection.
+                client, pid = clients.pop(ready)
+                waiting.unregister(ready)
+                client.close()
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGTERM)
+            elif ready in children:
+                pid, number = children.pop(ready)
+                waiting.unregister(ready)
+                os.close(ready)
+                _, status = os.waitpid(pid, 0)
+                if clients.get(number, (None, 0))[1] == pid:
+                    client, _ = clients.pop(number)
+                    waiting.unregister(number)
+                    with suppress(OSError), client:
+                        client.sendall((os.waitstatus_to_exitcode(status) & 0xFF).to_bytes(SIZE, "little"))
+
+
+def _ordered(client: socket.socket, inherited: Sequence[int]) -> int:
+    """Read an order, fork, and return the id of the new process, which closes the numbers `inherited`."""
+    client.settimeout(ORDER_S)
+    head, streams, _, _ = socket.recv_fds(client, SIZE, STREAMS)
+    try:
+        if len(head) < SIZE or len(streams) < STREAMS:
+            raise EOFError
+        order = Order.unpacked(_received(client, int.from_bytes(head, "little")))
+        pid = os.fork()
+        if not pid:
+            for each in (*inherited, client.fileno()):
+                os.close(each)
+            _become(order, streams)
+    finally:
+        for each in streams:
+            os.close(each)
+    client.sendall(pid.to_bytes(SIZE, "little"))
+    return pid
+
+
+def _become(order: Order, streams: Sequence[int]) -> NoReturn:
+    """Run the module of the order in this process, and end it."""
+    code = 1
+    try:
+        die_with_parent()
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        for number, stream in enumerate(streams):
+            os.dup2(stream, number)
+            os.close(stream)
+        sys.stdin, sys.stdout = open(0, closefd=False), open(1, "w", closefd=False)  # noqa: SIM115 - numbers
+        sys.stderr = open(2, "w", closefd=False)  # noqa: SIM115 - a number
+        if order.environment:
+            os.environ.clear()
+            os.environ.update(order.environment)
+        os.chdir(order.directory)
+        module, *rest = order.arguments
+        named(["python", "-m", module, *rest])
+        sys.argv = [module, *rest]
+        # It is run as `__main__`, and must not be there twice.
+        sys.modules.pop(module, None)
+        runpy.run_module(module, run_name="__main__", alter_sys=True)
+        code = 0
+    except SystemExit as end:
+        code = end.code if isinstance(end.code, int) else int(end.code is not None)
+    except BaseException:  # noqa: BLE001 - printed as the interpreter would
+        traceback.print_exc()
+    finally:
+        for each in (sys.stdout, sys.stderr):
+            with suppress(OSError, ValueError):
+                each.flush()
+        with suppress(Exception):
+            atexit._run_exitfuncs()  # noqa: SLF001 - the interpreter's first step at exit
+        os._exit(code & 0xFF)
+
+
+def _received(connection: socket.socket, size: int) -> bytes:
+    found = b""
+    while len(found) < size:
+        part = connection.recv(size - len(found))
+        if not part:
+            raise EOFError
+        found += part
+    return found
