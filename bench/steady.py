@@ -22,7 +22,6 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -40,6 +39,7 @@ from schemas.gold import ADVICE, GROUP_HEALTH
 from schemas.silver import GENERATIONS, SILVER
 from schemas.tables import Table
 from schemas.written import signed
+from testing.ageing.processes import descendants
 
 LATE = timedelta(minutes=15)
 CAUGHT_UP = timedelta(seconds=20)
@@ -83,20 +83,11 @@ class Freshness:
         return len(self._seen)
 
 
-def tree(pid: int) -> Iterator[int]:
-    """Yield the process and all its descendants."""
-    yield pid
-    with suppress(FileNotFoundError, ProcessLookupError):
-        for task in Path(f"/proc/{pid}/task").iterdir():
-            for child in (task / "children").read_text(encoding="ascii").split():
-                yield from tree(int(child))
-
-
 def used(pid: int) -> tuple[float, float, int]:
     """Return the MB of all processes, the MB of the JVM, and the open files of all processes."""
     total = jvm = 0.0
     files = 0
-    for each in tree(pid):
+    for each, _ in descendants(pid):
         with suppress(OSError):
             rollup = Path(f"/proc/{each}/smaps_rollup").read_text(encoding="ascii")
             pss = int(rollup.split("Pss:")[1].split()[0]) / 1000

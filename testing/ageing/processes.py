@@ -32,11 +32,17 @@ def descendants(pid: int) -> Iterator[tuple[int, int]]:
     while waiting:
         each = waiting.pop()
         yield each, parents[each]
-        with suppress(OSError):
-            for task in Path(f"/proc/{each}/task").iterdir():
-                for child in map(int, (task / "children").read_text(encoding="ascii").split()):
-                    parents[child] = each
-                    waiting.append(child)
+        for child in _children(each):
+            parents[child] = each
+            waiting.append(child)
+
+
+def _children(pid: int) -> Iterator[int]:
+    with suppress(OSError):
+        for task in Path(f"/proc/{pid}/task").iterdir():
+            # A thread may end meanwhile; those after it have children too.
+            with suppress(OSError):
+                yield from map(int, (task / "children").read_text(encoding="ascii").split())
 
 
 def role(arguments: list[str], parent: list[str]) -> str:
@@ -44,7 +50,7 @@ def role(arguments: list[str], parent: list[str]) -> str:
     if Path(arguments[0]).name == "java":
         return "java"
     if "-I" in arguments:
-        return "supervisor"
+        return "launcher" if any(each.endswith("python_launcher.py") for each in arguments) else "supervisor"
     if "-m" not in arguments:
         return Path(arguments[0]).name
     module, *rest = arguments[arguments.index("-m") + 1 :]
