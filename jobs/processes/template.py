@@ -35,6 +35,9 @@ SIZE = 4
 STREAMS = 3
 """Stdin, stdout and stderr, which come with an order."""
 
+FOLDERS = "regroup-template-"
+"""Prefix of the private folders of templates, among the temporary files."""
+
 ORDER_S = 5.0
 """Seconds within which an order must have arrived as a whole."""
 
@@ -110,7 +113,8 @@ def start(modules: Sequence[str] = ()) -> None:
     global _folder  # noqa: PLW0603 - one template per process
     if not _is_possible():
         return
-    _folder = Path(tempfile.mkdtemp(prefix="regroup-"))
+    _remove_abandoned()
+    _folder = Path(tempfile.mkdtemp(prefix=FOLDERS))
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     # Not blocking, because a client may have ended before it is accepted.
     listener.settimeout(0)
@@ -184,6 +188,17 @@ def named(arguments: Sequence[str]) -> None:
         if 0 < begin < end:
             ctypes.memset(begin, 0, end - begin)
             ctypes.memmove(begin, line, min(len(line), end - begin - 1))
+
+
+def _remove_abandoned() -> None:
+    """Remove the folders of templates that were killed, such as with `up` and all other processes at once."""
+    for each in Path(tempfile.gettempdir()).glob(f"{FOLDERS}*"):
+        with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+            if each.stat().st_uid == os.getuid():
+                try:
+                    connection.connect(str(address(each)))
+                except ConnectionRefusedError:
+                    shutil.rmtree(each, ignore_errors=True)
 
 
 def _is_possible() -> bool:

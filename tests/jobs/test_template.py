@@ -109,6 +109,28 @@ def test_forks_the_template_and_its_folder_end_with_who_started_them() -> None:
     wait_until(lambda: not Path(folder).exists())
 
 
+def test_the_folder_of_a_template_that_was_killed_is_removed_at_the_next_start(tmp_path) -> None:
+    code = BEGIN + "template.start()\nprint(template.folder(), flush=True)\ntime.sleep(600)"
+    command, kept = [sys.executable, "-P", "-c", code], {**os.environ, "TMPDIR": str(tmp_path)}
+    running = []
+    for _ in range(2):
+        running.append(subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=kept, start_new_session=True))
+        folder = Path(running[-1].stdout.readline().strip())
+        assert folder.parent == tmp_path
+    assert len(list(tmp_path.iterdir())) == 2, "the template of a running program keeps its folder"
+    os.killpg(running[0].pid, signal.SIGKILL)
+    running[0].wait()
+    third = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=kept, start_new_session=True)
+    assert Path(third.stdout.readline().strip()) in (left := set(tmp_path.iterdir()))
+    assert folder in left
+    assert len(left) == 2
+    for each in (running[1], third):
+        os.killpg(each.pid, signal.SIGKILL)
+        each.wait()
+    for each in (*running, third):
+        each.stdout.close()
+
+
 def test_workers_of_spark_are_forked_and_still_start_after_the_template_was_killed() -> None:
     template, first, second = _printed(SPARK)
     assert int(first) == template, "the daemon of Spark's workers is a fork"
