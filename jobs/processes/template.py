@@ -222,9 +222,13 @@ def _serve(listener: socket.socket, ends: int) -> None:
             if ready == ends:
                 return
             if ready == listener.fileno():
-                with suppress(OSError, ValueError, EOFError):
+                with suppress(OSError):
                     client, _ = listener.accept()
                     pid = _ordered(client, [listener.fileno(), ends, *clients, *children])
+                    if pid is None:
+                        # Its reader then starts the process in the usual way.
+                        client.close()
+                        continue
                     child = os.pidfd_open(pid)
                     clients[client.fileno()], children[child] = (client, pid), (pid, client.fileno())
                     waiting.register(client, select.POLLIN)
@@ -248,30 +252,37 @@ def _serve(listener: socket.socket, ends: int) -> None:
                         client.sendall((os.waitstatus_to_exitcode(status) & 0xFF).to_bytes(SIZE, "little"))
 
 
-def _ordered(client: socket.socket, inherited: Sequence[int]) -> int:
-    """Read an order, fork, and return the id of the new process, which closes the numbers `inherited`."""
+def _ordered(client: socket.socket, inherited: Sequence[int]) -> int | None:
+    """Read an order, fork, and return the id of the new process, which closes the numbers `inherited`; None if the
+    order is not complete or no process can be forked.
+    """
     client.settimeout(ORDER_S)
-    head, streams, _, _ = socket.recv_fds(client, SIZE, STREAMS)
+    streams: list[int] = []
     try:
+        head, streams, _, _ = socket.recv_fds(client, SIZE, STREAMS)
         if len(head) < SIZE or len(streams) < STREAMS:
-            raise EOFError
+            return None
         order = Order.unpacked(_received(client, int.from_bytes(head, "little")))
         pid = os.fork()
         if not pid:
-            for each in (*inherited, client.fileno()):
-                os.close(each)
-            _become(order, streams)
+            _become(order, streams, (*inherited, client.fileno()))
+        with suppress(OSError):
+            client.sendall(pid.to_bytes(SIZE, "little"))
+    except (OSError, ValueError, EOFError):
+        return None
+    else:
+        return pid
     finally:
         for each in streams:
             os.close(each)
-    client.sendall(pid.to_bytes(SIZE, "little"))
-    return pid
 
 
-def _become(order: Order, streams: Sequence[int]) -> NoReturn:
+def _become(order: Order, streams: Sequence[int], inherited: Sequence[int]) -> NoReturn:
     """Run the module of the order in this process, and end it."""
     code = 1
     try:
+        for each in inherited:
+            os.close(each)
         die_with_parent()
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         for number, stream in enumerate(streams):
@@ -295,9 +306,9 @@ def _become(order: Order, streams: Sequence[int]) -> NoReturn:
     except BaseException:  # noqa: BLE001 - printed as the interpreter would
         traceback.print_exc()
     finally:
-        for each in (sys.stdout, sys.stderr):
+        for written in (sys.stdout, sys.stderr):
             with suppress(OSError, ValueError):
-                each.flush()
+                written.flush()
         with suppress(Exception):
             atexit._run_exitfuncs()  # noqa: SLF001 - the interpreter's first step at exit
         os._exit(code & 0xFF)
