@@ -106,11 +106,11 @@ def program() -> None:
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     # Never restored, because a traceback is printed after `main` has ended.
     sys.stdout, sys.stderr = visible_stream(sys.stdout), visible_stream(sys.stderr)
-    code = main(is_program=True)
     if "DATABRICKS_RUNTIME_VERSION" in os.environ:
-        if code:
+        if code := main():
             sys.exit(code)
         return
+    code = main(is_program=True)
     sys.stdout.flush()
     sys.stderr.flush()
     # Threads that serve Spark's JVM prevent DuckDB's cleanup, which then prints long error messages.
@@ -123,7 +123,7 @@ def _run(settings: Settings, args: argparse.Namespace, *, is_program: bool) -> i
         for warning in warnings(args.config, settings):
             warn(f"regroup {args.command}: warning: {warning}")
     command = jvm_death_named()(full_disk_named(settings.warehouse)(_command(args.command)))
-    if args.command == "up" and is_program and "DATABRICKS_RUNTIME_VERSION" not in os.environ:
+    if args.command == "up" and is_program:
         # Before anything below starts a thread.
         import_module("jobs.processes.template").start(FORKED)
     if args.command in (*RECORDED, "up"):
