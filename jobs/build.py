@@ -31,6 +31,7 @@ from jobs.silver.build_reassignments import (
     rebuild_all_reassignments,
     start_reassignments,
 )
+from jobs.silver.first_build import all_rows, begin_after, is_first, stored_versions, write_note
 from jobs.silver.group_limits import group_limits
 from jobs.silver.inputs import FEW_GROUPS, Frames, SilverInputs
 from jobs.silver.pending_first_commits import GROUP
@@ -40,7 +41,7 @@ from jobs.silver.topic_names import polled_topics, with_named
 from jobs.spark.checkpoint import start_over_unless
 from jobs.spark.spark import for_few_rows, session
 from jobs.tables.append import overwrite, overwrite_frame
-from jobs.tables.create_tables import create_tables
+from jobs.tables.create_tables import create_tables, needs_spark
 from jobs.tables.delta_io import WRITERS, checkpoint_path, follow, read, required, table_path
 from jobs.tables.engine import connect, show
 from jobs.tables.new_rows import NewRows
@@ -50,6 +51,7 @@ from pipelines.rows_of_tables import rows_of, table_of
 from pipelines.silver.affected_groups import AFFECTED, DUCKDB, affected_frame, affected_sql, by_group_frame
 from pipelines.silver.frame import PolledTopics, silver
 from schemas.bronze import ADMIN_OBSERVATIONS, BRONZE, COORDINATOR_EVENTS, COORDINATOR_RECORDS, OFFSET_COMMITS
+from schemas.gold import MARKS
 from schemas.silver import GROUPS, REASSIGNMENT_TABLES, REBALANCES, RESUME_POINTS, SILVER, STALLS
 from schemas.states import GroupProtocol
 from schemas.tables import Table
@@ -153,7 +155,7 @@ def _rebuild(spark: SparkSession | None, settings: Settings, new: pa.Table, poll
         return
     inputs = SilverInputs(spark=spark, warehouse=warehouse, affected=rest)
     points = inputs.restarts()
-    rebuilt = _rebuilt(inputs, points, Making.of(settings, polled()))
+    rebuilt = _rebuilt(inputs, points, Making.of(settings, polled()), settings.cores)
 
     written: dict[Table, int] = {}
 
@@ -204,8 +206,8 @@ class _Change:
         return _Change(old, new)
 
 
-def _rebuilt(inputs: SilverInputs, points: pa.Table, making: Making) -> Mapping[Table, NewRows]:
-    """Return the silver rows that are built from the resume points in `stand`.
+def _rebuilt(inputs: SilverInputs, points: pa.Table, making: Making, processes: int) -> Mapping[Table, NewRows]:
+    """Return the silver rows that are built from these resume points, without a session by that many processes.
 
     The rows are in data files only if all rows that they replace may be removed.
     """
@@ -213,7 +215,8 @@ def _rebuilt(inputs: SilverInputs, points: pa.Table, making: Making) -> Mapping[
     if (history := inputs.history(points)) is not None:
         found = making.rows(history, points)
     elif inputs.is_local:
-        return silver_by_tasks(inputs.spark, warehouse, points, making, in_files=not has_settled(warehouse))
+        in_files = not has_settled(warehouse)
+        return silver_by_tasks(inputs.spark, warehouse, points, making, in_files=in_files, processes=processes)
     else:
         point_frame = required(inputs.spark).createDataFrame(points)
         collected = _by_spark(inputs.frames(points), making, restarts=point_frame).toArrow()
@@ -247,7 +250,7 @@ def start(spark: SparkSession, settings: Settings, *, once: bool) -> None:
     create_tables(spark, warehouse, (*BRONZE, *SILVER, *REASSIGNMENT_TABLES))
     progress = checkpoint_path(warehouse, "build")
     start_over_unless(progress, [table_path(warehouse, table) for table in FOLLOWED])
-    new = {table: follow(spark, warehouse, table) for table in FOLLOWED}
+    new = {table: follow(spark, warehouse, table, begin_after(warehouse, table, progress)) for table in FOLLOWED}
     rows = [affected_frame(table, frame) for table, frame in new.items()]
 
     def build(batch: DataFrame, _: int) -> None:
@@ -260,10 +263,30 @@ def start(spark: SparkSession, settings: Settings, *, once: bool) -> None:
         query.awaitTermination()
 
 
+def build_first(settings: Settings) -> bool:
+    """Build everything without Spark if no silver exists yet, in local mode; return whether that was so.
+
+    If this process ends before the note, the stream builds everything again.
+    """
+    warehouse, built = settings.warehouse, (*SILVER, *REASSIGNMENT_TABLES, MARKS)
+    if needs_spark(warehouse, (*BRONZE, *built)):
+        return False
+    create_tables(None, warehouse, (*BRONZE, *built))
+    progress = checkpoint_path(warehouse, "build")
+    if not is_first(warehouse, built, progress):
+        return False
+    versions = stored_versions(warehouse, FOLLOWED)
+    rebuild_new(None, settings, all_rows(warehouse, FOLLOWED))
+    write_note(progress, versions)
+    return True
+
+
 def run(settings: Settings, args: argparse.Namespace) -> int:
     """Run `regroup build`."""
     _known(settings.warehouse)
     settings.hosts()  # Reports a missing key before Spark starts.
+    if build_first(settings) and args.once:
+        return 0
     spark = session("regroup build", cores=settings.cores, driver_memory=settings.driver_memory)
     start(spark, settings, once=args.once)
     return 0

@@ -8,23 +8,16 @@ it: else a topic that was recreated and grew further meanwhile could not be told
 from __future__ import annotations
 
 import json
-import multiprocessing
-import os
-import signal
-import threading
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from dashboards.lake.without_pandas import without_pandas
 from jobs.kafka.kafka_source import TopicStreamReader
 from jobs.kafka.source_position import TopicPosition
-from jobs.processes.processes import die_with_parent
+from jobs.processes.spawned_pool import interrupts_ignored, spawned_pool
 from jobs.tables.output import schema
 from schemas.bronze import COVERAGE
 
@@ -59,43 +52,13 @@ def batches(stream: TopicStream) -> Iterator[tuple[TopicPosition, pa.Table]]:
     if ends is None:
         return
     position = TopicPosition().seen(ends)
-    # Spawned, because a fork would not have the threads of this process's Kafka clients.
-    spawn = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(stream.tasks, mp_context=spawn, initializer=_prepare, initargs=(os.getpid(),)) as pool:
-        try:
-            while (end := position.advanced(ends, stream.max_offsets_per_trigger)) != position:
-                shares = reader.partitions(position.stored(), end.stored())
-                with _interrupts_ignored():
-                    found = pool.map(read_share, [stream] * len(shares), shares)
-                yield end, pa.concat_tables(found)
-                position = end
-        except BaseException:
-            # The pool would wait for the end of the batch, for minutes if it is large.
-            for process in multiprocessing.active_children():
-                process.kill()
-            raise
-
-
-@contextmanager
-def _interrupts_ignored() -> Iterator[None]:
-    """Let processes that start in the block ignore Ctrl-C until they are ready: they would print their imports."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
-def _prepare(parent: int) -> None:
-    die_with_parent()
-    if os.getppid() != parent:
-        os._exit(1)  # it ended before
-    # A terminal's Ctrl-C ends these processes at once and without traces.
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-    without_pandas()
+    with spawned_pool(stream.tasks) as pool:
+        while (end := position.advanced(ends, stream.max_offsets_per_trigger)) != position:
+            shares = reader.partitions(position.stored(), end.stored())
+            with interrupts_ignored():
+                found = pool.map(read_share, [stream] * len(shares), shares)
+            yield end, pa.concat_tables(found)
+            position = end
 
 
 def read_share(stream: TopicStream, share: InputPartition) -> pa.Table:

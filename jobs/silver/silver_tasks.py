@@ -2,7 +2,7 @@
 
 Each task reads the bronze files for some of the groups, and may write the tables' data files itself. The same rows take
 several times as long through Spark's sort, its cache and the JVM. Spark runs the tasks on all cores; without a session,
-this process runs one after the other.
+a pool of processes does, or this process runs few of them one after the other.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ from pyspark.sql import SparkSession
 
 from dashboards.lake.lake import milliseconds
 from jobs.config.settings import Settings
+from jobs.processes.spawned_pool import interrupts_ignored, spawned_pool
 from jobs.tables.delta_io import table_path
-from jobs.tables.engine import connect, quoted, show
+from jobs.tables.engine import connect, disable_file_cache, quoted, show
 from jobs.tables.memory import no_collection
 from jobs.tables.new_rows import NewRows, collected
 from jobs.tables.output import Output, ddl, schema
@@ -37,6 +38,9 @@ MOST, LEAST = 100_000, 10_000
 
 TASKS_PER_CORE = 4
 """Several, so that a core that finishes early takes another task."""
+
+POOLED = 200_000
+"""Bronze rows from which a pool is worth its start: each of its processes loads modules for a second."""
 
 FEW_BYTES = 1_000_000
 """Bytes up to which the driver writes a task's rows, so that not each task adds a file."""
@@ -84,27 +88,38 @@ def silver_by_tasks(
     *,
     in_files: bool,
     few_bytes: int = FEW_BYTES,
+    processes: int = 1,
 ) -> dict[Table, NewRows]:
     """Return the silver rows of the groups in `points` (`resume_points.resume_points`) by table.
 
-    With `in_files`, tasks with more than `few_bytes` of rows write data files that no commit refers to yet.
+    With `in_files`, tasks with more than `few_bytes` of rows write data files that no commit refers to yet. Without a
+    session, many rows are made in `processes` processes.
+
+    Raises:
+        BrokenProcessPool: one of these processes was ended.
     """
     found: dict[Table, NewRows] = {}
-    tasks = spark.sparkContext.defaultParallelism * TASKS_PER_CORE if spark else 1
-    if shares := _shares(warehouse, points, tasks):
+    cores = spark.sparkContext.defaultParallelism if spark else processes
+    shares, total = _shares(warehouse, points, cores * TASKS_PER_CORE if cores > 1 else 1)
+    if shares:
         folders = {table.name: str(Path(table_path(warehouse, table)).absolute()) for table in SILVER if in_files}
         output = Output(tables=SILVER, folders=folders, few_bytes=few_bytes)
         if spark:
             task = partial(_of_task, warehouse.absolute(), shares, making, output)
             made = spark.range(0, len(shares), 1, len(shares)).mapInArrow(task, ddl(SILVER)).toArrow()
+        elif processes > 1 and total >= POOLED:
+            with spawned_pool(processes) as pool:
+                with interrupts_ignored():
+                    parts = pool.map(partial(_of_process, warehouse.absolute(), making, output), shares)
+                made = pa.concat_tables(parts)
         else:
             made = pa.Table.from_batches(_rows(warehouse, shares, making, output), schema(SILVER))
         found = collected(made, SILVER, warehouse)
     return {table: found.get(table, NewRows.of(table, ())) for table in SILVER}
 
 
-def _shares(warehouse: Path, points: pa.Table, tasks: int) -> list[pa.Table]:
-    """Return the points in order of groups, cut into parts with about the same number of bronze rows."""
+def _shares(warehouse: Path, points: pa.Table, tasks: int) -> tuple[list[pa.Table], int]:
+    """Return the points in order of groups, cut into parts with about the same number of bronze rows, and the sum."""
     with connect() as engine:
         engine.register("points", points)
         sides = []
@@ -122,10 +137,10 @@ def _shares(warehouse: Path, points: pa.Table, tasks: int) -> list[pa.Table]:
             "CAST(sum(n) OVER () AS BIGINT) AS total "
             "FROM points LEFT JOIN counted USING (cluster, group_id) ORDER BY cluster, group_id"
         ).to_arrow_table()
-    total = (pc.max(found["total"]).as_py() or 0) // tasks
-    parts = pc.divide(found["earlier"], min(MOST, max(LEAST, total)))
+    total = pc.max(found["total"]).as_py() or 0
+    parts = pc.divide(found["earlier"], min(MOST, max(LEAST, total // tasks)))
     kept = found.select(points.column_names)
-    return [kept.filter(pc.equal(parts, part)) for part in pc.unique(parts).to_pylist()]
+    return [kept.filter(pc.equal(parts, part)) for part in pc.unique(parts).to_pylist()], total
 
 
 def _of_task(
@@ -140,6 +155,13 @@ def _of_task(
         engine.execute("SET GLOBAL threads = 1")
     mine = (shares[number] for batch in numbers for number in batch.column(0).to_pylist())
     return _rows(warehouse, mine, making, output)
+
+
+def _of_process(warehouse: Path, making: Making, output: Output, points: pa.Table) -> pa.Table:
+    disable_file_cache()
+    with connect() as engine:
+        engine.execute("SET GLOBAL threads = 1")
+    return pa.Table.from_batches(_rows(warehouse, [points], making, output), schema(SILVER))
 
 
 def _rows(warehouse: Path, shares: Iterable[pa.Table], making: Making, output: Output) -> Iterator[pa.RecordBatch]:

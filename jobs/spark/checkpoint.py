@@ -48,6 +48,11 @@ def start_over_unless(path: Path, tables: Sequence[str]) -> None:
     shutil.rmtree(path)
 
 
+def has_progress(path: Path) -> bool:
+    """Return whether a stream has begun a batch."""
+    return any((path / "offsets").glob("[0-9]*"))
+
+
 def _is_gone(offset: str, table: str) -> bool:
     """Return whether the table's log no longer contains the version at which the stream stopped."""
     try:
@@ -72,7 +77,7 @@ class Checkpoint:
 
     @property
     def has_progress(self) -> bool:
-        return any((self.path / "offsets").glob("[0-9]*"))
+        return has_progress(self.path)
 
     def acquire(self) -> None:
         """Reserve the stream for this process until the process ends.

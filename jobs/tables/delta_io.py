@@ -77,7 +77,12 @@ def read(spark: SparkSession, warehouse: str | Path, table: Table, version: int 
     return (reader if version is None else reader.option("versionAsOf", version)).load(table_path(warehouse, table))
 
 
-def follow(spark: SparkSession, warehouse: str | Path, table: Table) -> DataFrame:
-    """Return new rows of the table as a stream. Commits that delete or replace rows are skipped; they add none."""
+def follow(spark: SparkSession, warehouse: str | Path, table: Table, version: int | None = None) -> DataFrame:
+    """Return new rows of the table as a stream. Commits that delete or replace rows are skipped; they add none.
+
+    A stream without a checkpoint begins with the rows that the commit of `version` added, or else with all rows.
+    """
     stream = spark.readStream.format("delta").option("skipChangeCommits", "true")
+    if version is not None:
+        stream = stream.option("startingVersion", version)
     return stream.load(table_path(warehouse, table))

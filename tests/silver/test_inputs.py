@@ -113,9 +113,11 @@ def test_few_and_many_groups_give_the_same_rows(spark, pointed, monkeypatch, sha
     assert read(len(groups)) == many, "a long history does not go through the driver"
 
 
-@pytest.mark.parametrize("in_files", [True, False])
-def test_tasks_make_the_rows_that_the_driver_makes(spark, stored, monkeypatch, in_files) -> None:
+@pytest.mark.parametrize(("in_files", "processes"), [(True, 0), (False, 0), (True, 2), (False, 2)])
+def test_tasks_make_the_rows_that_the_driver_makes(spark, stored, monkeypatch, in_files, processes) -> None:
+    """In Spark's tasks, or in that many processes without a session."""
     folder, rows = stored
+    monkeypatch.setattr(jobs.silver.silver_tasks, "POOLED", 0)
     groups = [{"cluster": row["cluster"], "group_id": row["group_id"], "since_at": START} for row in rows["groups"]]
     for of_these in (groups, []):
         affected = pa.Table.from_pylist(of_these, GROUPS_TOUCHED)
@@ -123,7 +125,10 @@ def test_tasks_make_the_rows_that_the_driver_makes(spark, stored, monkeypatch, i
         restarts, making = standing.restarts(), Making.of(Settings(warehouse=folder), polled_topics(folder))
         expected = making.rows(standing.history(restarts), restarts)
         monkeypatch.setattr(jobs.silver.silver_tasks, "LEAST", 1)
-        made = silver_by_tasks(spark, folder, restarts, making, in_files=in_files, few_bytes=0)
+        session = None if processes else spark
+        made = silver_by_tasks(
+            session, folder, restarts, making, in_files=in_files, few_bytes=0, processes=processes or 1
+        )
         for table in SILVER:
             assert in_files or not made[table].files
             assert not made[table].files or not made[table].few.num_rows

@@ -1,0 +1,80 @@
+"""The first build of silver from bronze, before a stream follows bronze: without Spark, which takes seconds to start.
+
+A note in the checkpoint has the versions of the bronze tables that it read. The stream begins with these versions: it
+builds their last commits again, which changes nothing.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from deltalake import DeltaTable
+
+from jobs.spark.checkpoint import has_progress
+from jobs.tables.data_file import DataFile
+from jobs.tables.delta_io import table_path
+from jobs.tables.new_rows import NewRows
+from jobs.tables.silver_rows import datafiles
+from pipelines.arrow_types import schema_of
+from schemas.tables import Table
+
+Versions = dict[str, tuple[str, int]]
+"""By table: its id and a version."""
+
+
+def is_first(warehouse: Path, tables: Sequence[Table], checkpoint: Path) -> bool:
+    """Return whether no stream has built these tables, and all of them are empty."""
+    return not has_progress(checkpoint) and not any(
+        DeltaTable(table_path(warehouse, table)).file_uris() for table in tables
+    )
+
+
+def stored_versions(warehouse: Path, tables: Sequence[Table]) -> Versions:
+    """Return the present versions of tables."""
+    return {table.name: _version(warehouse, table) for table in tables}
+
+
+def all_rows(warehouse: Path, tables: Sequence[Table]) -> Mapping[Table, NewRows]:
+    """Return all rows of tables as if they were new, without tables that have no rows."""
+    found = {}
+    for table in tables:
+        folder = table_path(warehouse, table)
+        names = [Path(file).name for file in datafiles(folder, DeltaTable(folder))]
+        files = tuple(DataFile(name=name, rows=0, size=0, stats="") for name in names)
+        if files:
+            found[table] = NewRows(table=table, few=schema_of(table).empty_table(), files=files, folder=folder)
+    return found
+
+
+def write_note(checkpoint: Path, read: Versions) -> None:
+    """Note the versions of a first build that is complete."""
+    checkpoint.mkdir(parents=True, exist_ok=True)
+    whole = _note(checkpoint).with_suffix(".tmp")
+    whole.write_text(json.dumps(read), encoding="utf-8")
+    whole.replace(_note(checkpoint))
+
+
+def begin_after(warehouse: Path, table: Table, checkpoint: Path) -> int | None:
+    """Return the version of the table with which a stream begins after a first build.
+
+    None without a first build, and if the table was replaced or its log no longer has that version: then the stream
+    begins with all rows.
+    """
+    try:
+        table_id, version = json.loads(_note(checkpoint).read_text(encoding="utf-8"))[table.name]
+    except (OSError, ValueError, KeyError):
+        return None
+    is_known = _version(warehouse, table)[0] == table_id
+    has_log = Path(table_path(warehouse, table), "_delta_log", f"{version:020}.json").exists()
+    return int(version) if is_known and has_log else None
+
+
+def _version(warehouse: Path, table: Table) -> tuple[str, int]:
+    stored = DeltaTable(table_path(warehouse, table))
+    return str(stored.metadata().id), stored.version()
+
+
+def _note(checkpoint: Path) -> Path:
+    return checkpoint / "first-build.json"
