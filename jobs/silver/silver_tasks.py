@@ -70,7 +70,7 @@ class Making:
     def rows(self, history: Mapping[str, pa.Table], points: pa.Table) -> dict[Table, pa.Table]:
         """Return the silver rows built from `history` (bronze rows by names in `INPUTS`), starting at `points`."""
         return silver_of_few(
-            {name: milliseconds(found).to_pylist() for name, found in history.items()},
+            {name: milliseconds(found) for name, found in history.items()},
             milliseconds(points).to_pylist(),
             quiet_ms=self.quiet_ms,
             hosts=self.hosts,

@@ -17,6 +17,7 @@ from pipelines.limits import NAME_BYTES
 from pipelines.long_names import cut, parsed, shortened
 from pipelines.rows_of_tables import by_table, ddl, stored_batches
 from pipelines.silver.client_hosts import ClientHosts
+from pipelines.silver.commit_columns import Group, commit_histories
 from pipelines.silver.generations import ResumeState
 from pipelines.silver.history import History
 from pipelines.silver.rows import silver_rows
@@ -84,7 +85,7 @@ def silver(
 
 
 def silver_of_few(
-    history: Mapping[str, Iterable[Row]],
+    history: Mapping[str, pa.Table],
     bases: Iterable[Row],
     *,
     quiet_ms: int,
@@ -98,8 +99,8 @@ def silver_of_few(
     For a few thousand rows this takes less time than a Spark job needs to start.
 
     Args:
-        history: rows of the three bronze tables by their names in `INPUTS`, with timestamps in milliseconds; lines
-            without a group are ignored.
+        history: rows of the three bronze tables by their names in `INPUTS`, with timestamps as integers in
+            milliseconds; lines without a group are ignored.
         bases: rows of `resume_points.resume_points`, with timestamps in milliseconds.
         quiet_ms: as for `silver`.
         hosts: as for `silver`.
@@ -109,11 +110,13 @@ def silver_of_few(
     """
     polled = PolledTopics(topic_names, partition_counts or {})
     base_rows = {(row["cluster"], row["group_id"]): row for row in bases if row["base_offset"] is not None}
-    groups: dict[tuple[str, str], dict[str, list[Row]]] = defaultdict(lambda: {name: [] for name in INPUTS})
-    for name, rows in history.items():
-        for row in rows:
+    groups: dict[Group, dict[str, Any]] = defaultdict(lambda: {"record": [], "run": (), "event": []})
+    for name in ("record", "event"):
+        for row in history[name].to_pylist():
             if row["group_id"] is not None:
                 groups[row["cluster"], row["group_id"]][name].append(row)
+    for group, commits in commit_histories(history["run"]).items():
+        groups[group]["run"] = commits
     out: dict[str, list[Mapping[str, Any]]] = {table.name: [] for table in SILVER}
     for group in groups.keys() | base_rows.keys():
         cluster, group_id = group
@@ -168,9 +171,7 @@ def _rebuild(
     yield from stored_batches(out, SILVER)
 
 
-def _history(
-    cluster: str, group_id: str, rows: Mapping[str, list[Row]], polled: PolledTopics, name_bytes: int
-) -> History:
+def _history(cluster: str, group_id: str, rows: Mapping[str, Any], polled: PolledTopics, name_bytes: int) -> History:
     for record in rows["record"]:
         record["body"] = parsed(record["body"], name_bytes)
         record["member_id"] = record["member_id"] and shortened(record["member_id"], name_bytes)

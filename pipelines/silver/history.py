@@ -65,16 +65,28 @@ class CommitHistory:
                 continue
             log_epoch, mine = run["log_epoch"], points[run["topic"], run["partition"]]
             if run["topic_id"] is not None:
-                named = ((log_epoch, run["first_offset"]), run["topic"])
-                self._topics[run["topic_id"]] = min(named, self._topics.get(run["topic_id"], named))
+                self.add_topic(run)
             if run["committer_id"] is not None:
-                self.committers[log_epoch, run["last_offset"]] = run["committer_id"]
+                self.add_committer(run)
             # A run of one commit has one point. Short batches produce many such runs.
             for offset_name, at_name, committed in ENDS[:1] if run["last_offset"] == run["first_offset"] else ENDS:
                 offset, at = run[offset_name], run[at_name]
                 if offset is not None and at is not None:
                     mine.add(Point((log_epoch, offset), at, run[committed]))
         self._points = {resource: sorted(found) for resource, found in points.items() if found}
+
+    def add_points(self, resource: Resource, points: list[Point]) -> None:
+        """Add the commits of a resource that has none yet, in order."""
+        self._points[resource] = points
+
+    def add_topic(self, run: Mapping[str, Any]) -> None:
+        """Add the name of a topic from a run with its id."""
+        named = ((run["log_epoch"], run["first_offset"]), run["topic"])
+        self._topics[run["topic_id"]] = min(named, self._topics.get(run["topic_id"], named))
+
+    def add_committer(self, run: Mapping[str, Any]) -> None:
+        """Add the id in the metadata of a run's last commit."""
+        self.committers[run["log_epoch"], run["last_offset"]] = run["committer_id"]
 
     def with_points(self, points: Mapping[Resource, Iterable[Point]]) -> CommitHistory:
         """Return the history with additional commits from before its runs."""
@@ -194,14 +206,14 @@ class History:
         cluster: str,
         group_id: str,
         records: Iterable[Mapping[str, Any]],
-        runs: Iterable[Mapping[str, Any]],
+        runs: Iterable[Mapping[str, Any]] | CommitHistory,
         events: Iterable[Mapping[str, Any]],
         topic_names: Mapping[str, str] | None = None,
         partition_counts: Mapping[str, int] | None = None,
     ) -> History:
         """Build a history. Records are ordered and deduplicated by position, lines by time and text.
 
-        A shipper may send a line twice.
+        A shipper may send a line twice. `runs` are rows, or the commits made of them.
         """
         by_position = {(row["log_epoch"], row["source_offset"]): row for row in records}
         # A line that was received twice keeps its first place, in any order of arrival.
@@ -226,7 +238,7 @@ class History:
                 )
                 for position, row in sorted(by_position.items())
             ],
-            commits=CommitHistory(runs),
+            commits=runs if isinstance(runs, CommitHistory) else CommitHistory(runs),
             events=[e for e in ordered if e.kind not in WORKER_KINDS],
             worker_lines=[e for e in ordered if e.kind in WORKER_KINDS],
             topic_names=topic_names or {},
