@@ -1,8 +1,8 @@
 """Cold catch-up: a full `__consumer_offsets` into bronze and silver, compared with reads that store nothing.
 
-Every measurement runs in a separate process, one after the other, against one broker on this machine. `bronze` is the
-whole command. Other seconds are from the first request to the last record or commit, without the start of a JVM.
-Compare the ratios, not the rates.
+Every measurement runs in a separate process, one after the other, against one broker on this machine. `bronze` and
+`silver` are whole commands. Other seconds are from the first request to the last record or commit, without the start of
+a JVM. Compare the ratios, not the rates.
 """
 
 from __future__ import annotations
@@ -66,10 +66,26 @@ def bare_tuned(servers: str, _: Path) -> float:
 
 def bronze(servers: str, folder: Path) -> float:
     """Measure `regroup ingest --once` into an empty warehouse, from the start of the command to its end."""
-    command = [sys.executable, "-P", "-m", "jobs.cli", "ingest", "--once", "--bootstrap-servers", servers]
     began = time.monotonic()
-    subprocess.run([*command, "--warehouse", folder / "warehouse"], capture_output=True, check=True)
+    command("ingest", "--bootstrap-servers", servers, "--warehouse", folder / "warehouse")
     return time.monotonic() - began
+
+
+def silver(servers: str, folder: Path) -> float:
+    """Measure `regroup ingest --once` and `regroup build --once`, from the start of the first to the end of the second.
+
+    Neither of them starts a JVM.
+    """
+    began = time.monotonic()
+    command("ingest", "--bootstrap-servers", servers, "--warehouse", folder / "warehouse")
+    command("build", "--warehouse", folder / "warehouse")
+    return time.monotonic() - began
+
+
+def command(name: str, *options: str | Path) -> None:
+    """Run one command of Regroup with `--once`."""
+    whole = [sys.executable, "-P", "-m", "jobs.cli", name, "--once", *options]
+    subprocess.run(whole, capture_output=True, check=True)
 
 
 def stream(servers: str, folder: Path) -> float:
@@ -77,8 +93,8 @@ def stream(servers: str, folder: Path) -> float:
     return ingested(settings_of(servers, folder))
 
 
-def silver(servers: str, folder: Path) -> float:
-    """Measure bronze, and silver after each batch, as in `regroup up`."""
+def stream_silver(servers: str, folder: Path) -> float:
+    """Measure bronze with Spark's stream, and silver after each batch, as in `regroup up`."""
     settings = settings_of(servers, folder)
 
     def built(new: Mapping[Table, NewRows]) -> None:
@@ -135,8 +151,9 @@ MEASUREMENTS: dict[str, Callable[[str, Path], float]] = {
     "bare": bare,
     "bare_tuned": bare_tuned,
     "bronze": bronze,
-    "stream": stream,
     "silver": silver,
+    "stream": stream,
+    "stream_silver": stream_silver,
     "rebuild": rebuild,
     "spark_source": spark_source,
 }
@@ -243,6 +260,8 @@ def report(servers: str, names: list[str]) -> None:
             continue
         ratios = [f"{rates[name] / rates[base]:5.2f} x {base}" for base in ("bare", "bare_tuned") if base in rates]
         print(f"{name:14} {rates[name]:12,.0f} records/s   {'   '.join(ratios)}", flush=True)
+    if {"bronze", "silver"} <= rates.keys():
+        print(f"silver is {rates['silver'] / rates['bronze']:.2f} x bronze")
     if {"bronze", "spark_source"} <= rates.keys():
         print(f"bronze is {rates['bronze'] / rates['spark_source']:.2f} x Spark's own source to noop")
 
