@@ -29,7 +29,7 @@ SECONDS = {
     "ui/browser/test_interactions_live.py": 55,
     "maintain/test_erase.py": 50,
     "upgrades/test_older.py": 50,
-    "silver/test_pending_first_commits.py": 50,
+    "silver/commits/test_pending_first_commits.py": 50,
     "lab/test_clients.py": 45,
     "lab/test_scenarios.py": 45,
     "alerts/test_killed.py": 35,

@@ -9,7 +9,7 @@ from itertools import zip_longest
 from pipelines.silver.carrying.ownership import restore
 from pipelines.silver.carrying.points import Border, border
 from pipelines.silver.carrying.valid_points import after_ordered, border_positions, resume_points
-from pipelines.silver.committers import by_commits
+from pipelines.silver.commits.committers import by_commits
 from pipelines.silver.generation_log import LogIndex
 from pipelines.silver.generation_rows import generation_row, moved
 from pipelines.silver.generations import Generation, GroupIncarnations, ResumeState, read_incarnations

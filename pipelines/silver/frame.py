@@ -17,7 +17,7 @@ from pipelines.limits import NAME_BYTES
 from pipelines.long_names import cut, parsed, shortened
 from pipelines.rows_of_tables import by_table, ddl, stored_batches
 from pipelines.silver.client_hosts import ClientHosts
-from pipelines.silver.commit_columns import Group, commit_histories
+from pipelines.silver.commits.commit_columns import Group, commit_histories
 from pipelines.silver.generations import ResumeState
 from pipelines.silver.history import History
 from pipelines.silver.rows import silver_rows

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from pipelines.silver.client_library import LIKE_JAVA, Recognized
-from pipelines.silver.committers import with_commits
+from pipelines.silver.commits.committers import with_commits
 from pipelines.silver.generation_log import GenerationLog
 from pipelines.silver.generation_rows import prepared
 from pipelines.silver.generations import Generation, Member

@@ -8,7 +8,7 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.silver.commit_columns import READ, commit_histories
+from pipelines.silver.commits.commit_columns import READ, commit_histories
 from pipelines.silver.history import ENDS, CommitHistory
 
 SCHEMA = pa.schema(
