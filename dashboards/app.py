@@ -34,7 +34,6 @@ from dashboards.views.components import aria, empty
 from dashboards.views.ranges import keyed
 from dashboards.web.access import GROUPS_HEADER, HEADER, TOKEN_VARIABLE, Access
 from dashboards.web.compression import compress
-from dashboards.web.early_queries import begin_early
 from dashboards.web.exports import add_rows
 from dashboards.web.guard import guard
 from dashboards.web.http_server import bound
@@ -127,7 +126,6 @@ def create_app(
     refuse_unknown_components(app.server)
     compress(app.server)
     guard(app.server, access)
-    begin_early(app.server, lambda pathname, search: page(store, pathname, search, None, now()))
     refuse_malformed(app.server, app.callback_map)
     harden(app.server, app.csp_hashes())
     return app
