@@ -51,15 +51,13 @@ class Sums:
     def parts_sql(self, rows: str, condition: str, more: Mapping[str, str] | None = None) -> str:
         """Return the query of the parts of sums: `owner` (the group and keys), `item` and measures.
 
-        `more` maps further columns to aggregates; `filename` groups by file. Owners and items are hashes: two of a
-        million have the same with a probability of 3e-8.
+        `more` maps further columns to aggregates. Owners and items are hashes: two of a million have the same with a
+        probability of 3e-8.
         """
-        more = more or {}
         item = f"hash(cluster, group_id, {self.item})" if self.item else "0::UBIGINT"
-        named = "".join(f"{text} AS {name}, " for name, text in more.items())
-        by_file = ", filename" if "filename" in more else ""
+        named = "".join(f"{text} AS {name}, " for name, text in (more or {}).items())
         return f"""SELECT {named}{self._owner} AS owner, {item} AS item, {self._measured}
-            FROM {rows} WHERE {condition} GROUP BY owner, item{by_file}"""  # noqa: S608 - our own names
+            FROM {rows} WHERE {condition} GROUP BY owner, item"""  # noqa: S608 - our own names
 
     def owners_sql(self, rows: str) -> str:
         """Return the query of the group and keys of each owner."""
