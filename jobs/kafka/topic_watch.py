@@ -42,7 +42,9 @@ class TopicWatch:
         """Send one request and wait for the response."""
         at = int(time.time() * 1000)
         try:
-            self._client = self._client or admin(self.cluster.client())
+            # A client without events to deliver is falsy.
+            if self._client is None:
+                self._client = admin(self.cluster.client())
             found = topic_ends(self._client, OFFSETS_TOPIC)
             # An empty map if the topic does not exist yet, because then no group has existed.
             self.last = Asked(at_ms=at, ends=found.ends if found else {})
