@@ -6,7 +6,7 @@ import logging
 import time
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from confluent_kafka import Consumer, IsolationLevel, KafkaError, KafkaException, TopicCollection, TopicPartition
 from confluent_kafka.admin import AdminClient
@@ -16,7 +16,7 @@ from jobs.config.errors import PassingError, UserError
 from schemas.records import OFFSETS_TOPIC
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
 RESPONSE_WITHIN_S = 15.0
 ASK_ONCE_S = 5.0
@@ -59,6 +59,10 @@ _SILENT = logging.getLogger(__name__)
 _SILENT.addHandler(logging.NullHandler())
 _SILENT.propagate = False
 
+Kept = TypeVar("Kept")
+_kept: dict[object, Any] = {}
+"""The clients of this process. A new one would connect and load the metadata in every batch."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicEnds:
@@ -73,6 +77,19 @@ class TopicEnds:
 def reader_options(options: Mapping[str, str]) -> dict[str, Any]:
     """Return the options of a consumer: the user's own take precedence over `TUNED`, and `FIXED` over both."""
     return {**TUNED, **options, **FIXED}
+
+
+def kept_for(identity: object, made: Callable[[], Kept]) -> Kept:
+    """Return what this process keeps for `identity`, such as the kind and the options of a client; made if missing."""
+    if identity not in _kept:
+        _kept[identity] = made()
+    found: Kept = _kept[identity]
+    return found
+
+
+def forget(identity: object) -> None:
+    """Keep nothing for `identity` any more."""
+    _kept.pop(identity, None)
 
 
 def consumer(options: Mapping[str, str]) -> Consumer:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
@@ -13,7 +13,7 @@ from confluent_kafka import KafkaError, KafkaException, TopicPartition
 from jobs.config.errors import PassingError, UserError
 from jobs.kafka.arrivals import ObjectReading
 from jobs.kafka.batch_headers import batch_at
-from jobs.kafka.kafka_client import RESPONSE_WITHIN_S, consumer
+from jobs.kafka.kafka_client import RESPONSE_WITHIN_S, consumer, kept_for
 from jobs.kafka.librdkafka import library
 from jobs.kafka.native_consumer import FlatReading
 from pipelines.bronze_batch import Records
@@ -21,7 +21,7 @@ from pipelines.coverage import Span
 from pipelines.decoding.flat_bytes import FlatBytes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from confluent_kafka import Consumer
     from numpy.typing import NDArray
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from jobs.kafka.arrivals import ArrivedMessages, Note, Reading
 
 log = logging.getLogger(__name__)
-Kept = TypeVar("Kept")
 MESSAGES_AT_ONCE = 20_000
 RECORDS_AT_ONCE = 500_000
 BYTES_AT_ONCE = 128 << 20
@@ -37,9 +36,6 @@ BYTES_AT_ONCE = 128 << 20
 DOUBT_AFTER_S = 15.0
 """After this time without a record, the reader requests the ends of the log, because it may have become shorter."""
 GIVE_UP_AFTER_S = 90.0
-
-_kept: dict[object, Any] = {}
-"""The consumers of this process. A new one would connect and load the metadata in every batch."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -246,7 +242,7 @@ class RangeReader:
 
     def _asking(self) -> Consumer:
         """Return a consumer for questions about the log, which are rare."""
-        return _kept_for(("asking", frozenset(self._options.items())), lambda: consumer(self._options))
+        return kept_for(("asking", frozenset(self._options.items())), lambda: consumer(self._options))
 
     def _is_gone(self, partition: int) -> bool:
         """Return whether the partition is gone. librdkafka also reports partitions of a forbidden topic as unknown."""
@@ -276,14 +272,7 @@ def _kept_reading(options: Mapping[str, str], *, is_flat: bool, has_headers: boo
                 log.warning("reading with confluent-kafka's own consumer, which is slower: %s", error.args[0].str())
         return ObjectReading(options, has_headers=has_headers)
 
-    return _kept_for((kind, frozenset(options.items())), made)
-
-
-def _kept_for(identity: object, made: Callable[[], Kept]) -> Kept:
-    if identity not in _kept:
-        _kept[identity] = made()
-    found: Kept = _kept[identity]
-    return found
+    return kept_for((kind, frozenset(options.items())), made)
 
 
 def _chosen(strings: Sequence[bytes | None], at: NDArray[np.int64]) -> Sequence[bytes | None]:

@@ -16,7 +16,7 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 
 from jobs.kafka.bronze_source import read_stream
-from jobs.kafka.kafka_client import TopicEnds, admin, topic_ends, unreachable
+from jobs.kafka.kafka_client import TopicEnds, admin, forget, kept_for, topic_ends, unreachable
 from jobs.kafka.kafka_read import Range, RangeReader
 from jobs.kafka.quarantine_limit import ConsecutiveLimit
 from jobs.kafka.source_position import TopicPosition, lost
@@ -29,7 +29,6 @@ from schemas.bronze import COVERAGE, QUARANTINE
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from confluent_kafka.admin import AdminClient
     from pyspark.sql import DataFrame, SparkSession
 
     from pipelines.bronze_batch import Records
@@ -38,11 +37,6 @@ if TYPE_CHECKING:
     Fold = Callable[[Records, Mapping[int, Span]], Mapping[str, pa.StructArray]]
 
 log = logging.getLogger(__name__)
-
-_admins: dict[frozenset[tuple[str, str]], AdminClient] = {}
-"""A client for each cluster. With a client for each batch, the process had 71 of them with 282 threads after 200
-batches, because they were freed late.
-"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,14 +108,13 @@ class TopicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def ends(self) -> TopicEnds | None:
         """Return the topic's ends now; None if it does not exist, which is reported once."""
-        identity = frozenset(self._stream.options.items())
+        # Clients are freed late: with one for each batch, a process had 71 with 282 threads after 200 batches.
+        identity = ("ends", frozenset(self._stream.options.items()))
         try:
-            if identity not in _admins:
-                _admins[identity] = admin(self._stream.options)
-            ends = topic_ends(_admins[identity], self._stream.topic)
+            ends = topic_ends(kept_for(identity, lambda: admin(self._stream.options)), self._stream.topic)
         except KafkaException as error:
             # The next client begins with the configured brokers again.
-            _admins.pop(identity, None)
+            forget(identity)
             raise unreachable(self._stream.options, error.args[0]) from None
         if ends is None and not self._has_waited:
             self._has_waited = True

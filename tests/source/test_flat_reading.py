@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jobs.config.errors import PassingError
-from jobs.kafka import kafka_read, librdkafka
+from jobs.kafka import kafka_client, kafka_read, librdkafka
 from jobs.kafka.arrivals import ObjectReading
 from jobs.kafka.kafka_client import topic_ends
 from jobs.kafka.kafka_read import Range, RangeReader
@@ -111,7 +111,7 @@ def test_a_broker_that_sends_nothing_is_one_sentence(is_flat, monkeypatch) -> No
 
 @pytest.fixture
 def fresh(monkeypatch):
-    monkeypatch.setattr(kafka_read, "_kept", {})
+    monkeypatch.setattr(kafka_client, "_kept", {})
     librdkafka.library.cache_clear()
     yield
     librdkafka.library.cache_clear()

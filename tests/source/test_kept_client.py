@@ -16,7 +16,7 @@ from jobs.kafka.kafka_source import TopicStreamReader
 def clients(monkeypatch):
     """The options of the clients that are made, for a process that has none yet."""
     made, admin = [], kafka_source.admin
-    monkeypatch.setattr(kafka_source, "_admins", {})
+    monkeypatch.setattr(kafka_client, "_kept", {})
     monkeypatch.setattr(kafka_source, "admin", lambda options: made.append(options) or admin(options))
     return made
 
