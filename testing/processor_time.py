@@ -8,6 +8,8 @@ from collections.abc import Callable
 from typing import TypeVar
 
 RUNS = 3
+"""Runs of which the fastest counts."""
+
 Found = TypeVar("Found")
 
 

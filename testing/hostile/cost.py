@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import gc
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from testing.processor_time import RUNS
+
 GROWTH = 9.0
 """With 4 times the input, n log n work takes 4.5 times as long, and quadratic work 16 times."""
-
-RUNS = 3
-"""The fastest of so many runs counts, because everything else that the machine does only adds time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,17 +72,9 @@ def measured(attack: Attack, scale: float = 1.0) -> Cost:
 def _timed(attack: Attack, n: int) -> tuple[float, int, Made]:
     """Return the seconds of the fastest run, the size of the input and the rows made.
 
-    Objects that the process had before are hidden from Python's garbage collector: in a long test run one full
-    collection takes longer than the attack.
+    Everything else that the machine and the process do, such as a full garbage collection, only adds time.
     """
-    others = gc.get_freeze_count()
-    gc.collect()
-    gc.freeze()
-    try:
-        return min((_timed_once(attack, n) for _ in range(RUNS)), key=lambda run: run[0])
-    finally:
-        if not others:
-            gc.unfreeze()
+    return min((_timed_once(attack, n) for _ in range(RUNS)), key=lambda run: run[0])
 
 
 def _timed_once(attack: Attack, n: int) -> tuple[float, int, Made]:
