@@ -8,6 +8,7 @@ in the usual way. The template ends with `up`, and its forks with the template.
 
 from __future__ import annotations
 
+import _socket
 import atexit
 import ctypes
 import gc
@@ -28,9 +29,7 @@ from pathlib import Path
 from typing import IO, NoReturn, Self
 
 from jobs.processes.processes import die_with_parent
-
-SIZE = 4
-"""Bytes of a number on the socket: the length of an order, then the process id and the exit status."""
+from jobs.processes.python_launcher import SIZE, ordered, received
 
 STREAMS = 3
 """Stdin, stdout and stderr, which come with an order."""
@@ -52,14 +51,9 @@ class Order:
     arguments: Sequence[str]
     environment: Mapping[str, str] = field(default_factory=dict)
 
-    def packed(self) -> bytes:
-        """Return the order as bytes: fields that end with NUL, like the arguments of a process."""
-        variables = [f"{name}={value}" for name, value in self.environment.items()]
-        fields = [self.directory, str(len(self.arguments)), *self.arguments, *variables]
-        return b"".join(os.fsencode(each) + b"\0" for each in fields)
-
     @classmethod
     def unpacked(cls, packed: bytes) -> Order:
+        """Return the order that `python_launcher.ordered` packed."""
         directory, count, *rest = (os.fsdecode(each) for each in packed.split(b"\0")[:-1])
         arguments, variables = rest[: int(count)], rest[int(count) :]
         return cls(directory, arguments, dict(each.split("=", 1) for each in variables if "=" in each))
@@ -68,10 +62,10 @@ class Order:
 class Forked:
     """A fork that runs a module, with pipes to its stdin and stdout."""
 
-    def __init__(self, connection: socket.socket, stdin: IO[bytes], stdout: IO[bytes]) -> None:
+    def __init__(self, connection: _socket.socket, stdin: IO[bytes], stdout: IO[bytes]) -> None:
         self.stdin, self.stdout = stdin, stdout
         self._connection = connection
-        self.pid = int.from_bytes(_received(connection, SIZE), "little")
+        self.pid = int.from_bytes(received(connection, SIZE), "little")
         self._process: int | None = os.pidfd_open(self.pid)
 
     def poll(self) -> int | None:
@@ -159,19 +153,17 @@ def forked(*arguments: str) -> Forked | None:
     """Return a fork that runs the module `arguments[0]` with the other arguments; None if there is no template."""
     if _folder is None:
         return None
-    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     theirs_in, ours_in = os.pipe()
     ours_out, theirs_out = os.pipe()
     stdin, stdout = os.fdopen(ours_in, "wb"), os.fdopen(ours_out, "rb")
+    connection = None
     try:
-        connection.connect(str(address(_folder)))
-        packed = Order(str(Path.cwd()), arguments).packed()
-        socket.send_fds(connection, [len(packed).to_bytes(SIZE, "little")], [theirs_in, theirs_out, 2])
-        connection.sendall(packed)
+        connection = ordered(str(address(_folder)), arguments, (), (theirs_in, theirs_out, 2))
         return Forked(connection, stdin, stdout)
     except (OSError, EOFError):
         for each in (connection, stdin, stdout):
-            each.close()
+            if each is not None:
+                each.close()
         return None
     finally:
         os.close(theirs_in)
@@ -262,7 +254,7 @@ def _ordered(client: socket.socket, inherited: Sequence[int]) -> int | None:
         head, streams, _, _ = socket.recv_fds(client, SIZE, STREAMS)
         if len(head) < SIZE or len(streams) < STREAMS:
             return None
-        order = Order.unpacked(_received(client, int.from_bytes(head, "little")))
+        order = Order.unpacked(received(client, int.from_bytes(head, "little")))
         pid = os.fork()
         if not pid:
             _become(order, streams, (*inherited, client.fileno()))
@@ -312,13 +304,3 @@ def _become(order: Order, streams: Sequence[int], inherited: Sequence[int]) -> N
         with suppress(Exception):
             atexit._run_exitfuncs()  # noqa: SLF001 - the interpreter's first step at exit
         os._exit(code & 0xFF)
-
-
-def _received(connection: socket.socket, size: int) -> bytes:
-    found = b""
-    while len(found) < size:
-        part = connection.recv(size - len(found))
-        if not part:
-            raise EOFError
-        found += part
-    return found

@@ -12,14 +12,13 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from dashboards.lake.allocators import settle_allocators
-from jobs.processes import template
+from jobs.processes import python_launcher, template
 from jobs.setup.jars import jars
 from jobs.setup.java import java_home
 from jobs.spark import class_archive_file
 from jobs.spark.jvm_output import filtered_stderr
 
 LOGGING = Path(__file__).with_name("log4j2.properties")
-LAUNCHER = Path(__file__).with_name("python_launcher.py")
 
 HEAP = (
     # The heap never shrinks below its initial size, by default a sixty-fourth of the machine's memory.
@@ -89,7 +88,7 @@ def _worker_python() -> str:
     """Return the path of this interpreter, or of a script that asks the template of this process for a fork."""
     if (folder := template.folder()) is None:
         return sys.executable
-    words = [sys.executable, "-I", "-S", LAUNCHER, sys.executable, template.address(folder)]
+    words = [sys.executable, "-I", "-S", python_launcher.__file__, sys.executable, template.address(folder)]
     script = folder / "python"
     script.write_text(f'#!/bin/sh\nexec {shlex.join(map(str, words))} "$@"\n', encoding="utf-8")
     script.chmod(0o700)
