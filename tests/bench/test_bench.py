@@ -39,14 +39,16 @@ def test_a_measurement_gets_its_own_arguments(name, capsys) -> None:
 
 
 LASTING = """'''Waits for a child.'''
-import subprocess, sys
+import subprocess, sys, time
 
 
 def main():
     child = subprocess.Popen(["sleep", "600"])
     try:
         print(child.pid, flush=True)
-        child.wait()
+        # Not `wait`: it does not see a signal that comes just before it blocks.
+        while child.poll() is None:
+            time.sleep(0.05)
     finally:
         child.terminate()
         child.wait()

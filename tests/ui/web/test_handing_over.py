@@ -7,7 +7,7 @@ import json
 import os
 import sys
 import urllib.request
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import fields, replace
 from pathlib import Path
 from urllib.error import HTTPError, URLError
@@ -191,8 +191,10 @@ def everything_others_see(of: int) -> str:
     for child in Path(f"/proc/{of}/task").glob("*/children"):
         for pid in child.read_text().split():
             folder = Path("/proc") / pid
-            found += (folder / "cmdline").read_text() + (folder / "environ").read_text(errors="replace")
-            found += everything_others_see(int(pid))
+            # One that has ended, whether its parent has waited for it or not, has no environment.
+            with suppress(ProcessLookupError, FileNotFoundError):
+                found += (folder / "cmdline").read_text() + (folder / "environ").read_text(errors="replace")
+                found += everything_others_see(int(pid))
     return found
 
 
