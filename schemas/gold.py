@@ -114,6 +114,7 @@ VERDICTS = Table(
         lost_resource_seconds_max | DOUBLE NOT NULL | Upper bound of these resource-seconds
         reason                    | STRING NOT NULL | Why, in one sentence
         proof                     | ARRAY<STRING> NOT NULL | Records and events that show it, each with its place or time
+        folded_count                | INT       | Number of rebalances of a loop that were folded into this row, as in generations; NULL = 1
     """),
 )
 

@@ -233,6 +233,10 @@ class GenerationOfGroup(TypedDict):
     log_epoch: int
     source_partition: int
     source_offset: int
+    folded_count: int | None
+    last_generation_id: int | None
+    last_completed_at: int | None
+    unstable_ms: int | None
 
 
 class GenerationRow(GenerationOfGroup):
@@ -328,6 +332,7 @@ class GroupEventOfGroup(TypedDict):
     generation_id: int | None
     detail: str | None
     evidence: str
+    folded_count: int | None
 
 
 class GroupEventRow(GroupEventOfGroup):
@@ -571,6 +576,7 @@ class VerdictOfGroup(TypedDict):
     lost_resource_seconds_max: float
     reason: str
     proof: list[str]
+    folded_count: int | None
 
 
 class VerdictRow(VerdictOfGroup):

@@ -9,7 +9,7 @@ GENERATIONS = Table(
     layer="silver",
     key=("cluster", "group_id", "incarnation", "generation_id"),
     cluster_by=("cluster", "group_id", "joined_at"),
-    comment="One row per completed generation (classic) or group epoch (consumer, streams, share groups).",
+    comment="One row per completed generation (classic) or group epoch (consumer, streams, share groups). Many generations of a loop can be folded into one row (folded_count).",
     columns=columns(f"""
         cluster              | STRING    | Name of the Kafka cluster, chosen by the operator
         group_id             | STRING    | Group
@@ -56,6 +56,10 @@ GENERATIONS = Table(
         log_epoch            | INT NOT NULL | Incarnation of the source topic
         source_partition     | INT NOT NULL | Partition of the record from which the row was made
         source_offset        | BIGINT NOT NULL | Offset of the record from which the row was made
+        folded_count           | INT       | Number of generations of a loop that were folded into this row; all columns but this one and the next three are those of the first generation; NULL = 1
+        last_generation_id   | INT       | Last of these generations
+        last_completed_at    | TIMESTAMP | When the last of these generations completed
+        unstable_ms          | BIGINT    | Milliseconds during which a rebalance was in progress, of these generations together
     """),
 )
 
@@ -151,6 +155,7 @@ GROUP_EVENTS = Table(
         generation_id     | INT       | Generation or epoch in which it happened
         detail            | STRING    | Further content of the record or log line
         evidence          | STRING NOT NULL | observed, bounded or inferred
+        folded_count        | INT       | Number of equal events that were folded into this row, the first of them, together with their generations; NULL = 1
     """),
 )
 

@@ -14,7 +14,7 @@ from dashboards.lake.lake import Row
 from dashboards.text import duration, figure_text, instant
 from dashboards.urlstate import Window
 from dashboards.views.theme import STYLES, layout
-from dashboards.views.timeline import PARTIAL_MODES, Segment
+from dashboards.views.timeline import PARTIAL_MODES, Segment, ended
 from dashboards.zone import zone
 from schemas.states import Evidence
 from schemas.written import count
@@ -83,7 +83,7 @@ def _whole(storm: Row) -> Segment:
 
 
 def _rebalance(g: Row) -> Segment:
-    end = g["completed_at"] if g["completed_at"] is not None else g["joined_at"]
+    end = ended(g)
     latest = g["prepared_at"] if g["prepared_at"] is not None else min(g["prepared_at_latest"], end)
     earliest = latest if g["prepared_at"] is not None else min(g["prepared_at_earliest"], latest)
     kind = "partial" if g["rebalance_mode"] in PARTIAL_MODES else "stopped"

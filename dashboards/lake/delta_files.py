@@ -20,11 +20,19 @@ SETTLED_SECONDS = 2.0
 """If a log folder changed more recently, it may have changed again within one tick of the file system's clock."""
 
 
+ADDED = {
+    "generations": (("folded_count", pa.int32()), ("last_generation_id", pa.int32())),
+    "verdicts": (("folded_count", pa.int32()),),
+}
+"""Columns by table that queries name and that tables of an earlier Regroup lack, where they are NULL."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Source:
     """One version of a table; equal only to itself.
 
-    `is_even` is True if every file has every column. `schema_version` is that of the Regroup that wrote the table.
+    `schema` has the columns of the table and those of `ADDED`. `is_even` is True if every file has every column.
+    `schema_version` is that of the Regroup that wrote the table.
     """
 
     version: int
@@ -139,7 +147,9 @@ class DeltaFiles:
 
     def _read(self, name: str, table: DeltaTable) -> Source:
         folder = self._warehouse / name
-        schema = pa.schema(table.schema().to_arrow())
+        stored = pa.schema(table.schema().to_arrow())
+        added = [pa.field(*each) for each in ADDED.get(name, ()) if each[0] not in stored.names]
+        schema = pa.schema([*stored, *added])
         paths = pa.table(table.get_add_actions()).column("path").to_pylist()
         files = tuple(f"{folder}/{unquote(path)}" for path in paths)
         # A table that is being written gets new files every few seconds, so entries of removed files are dropped.

@@ -157,7 +157,7 @@ class LocalLake:
                 source = self._files.source(table_of(name))
             # If files vanish meanwhile, the next query handles it.
             with suppress(duckdb.Error), running(), self._cursor() as cursor:
-                if source is None or not source.is_even:
+                if source is None:
                     continue
                 if name in self._file_sums:
                     self._file_sums[name].keep(cursor, source)
@@ -250,7 +250,7 @@ class LocalLake:
 
         The sums of a limited reader are computed from the rows that he may see.
         """
-        if name in SUMS and question.prefixes is None and source.is_even:
+        if name in SUMS and question.prefixes is None:
             yield name, self._file_sums[name].query(cursor, name, source, *_range(question))
             return
         table = table_of(name)
@@ -269,7 +269,7 @@ class LocalLake:
         cluster, group = question.parameters.get("cluster"), question.parameters.get("group")
         key = (cluster, group) if isinstance(cluster, str) and isinstance(group, str) else None
         between = question.between(name)
-        if name not in SPANS or not source.is_even or (key is None and between == ALWAYS):
+        if name not in SPANS or (key is None and between == ALWAYS):
             return source.files
         return self._file_indexes[name].files(cursor, source.files, key, between)
 

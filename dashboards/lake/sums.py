@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from schemas.folded_rows import counted
 from schemas.loss_interval import OF_SUM, ONE_STOP
 
 HASHED = "hash(cluster, group_id)"
@@ -98,7 +99,7 @@ SUMS = {
     "group_rebalances": Sums(
         table="generations",
         at="joined_at",
-        measures={"made": "count(*)", "newest_at": "max(joined_at)"},
+        measures={"made": counted(), "newest_at": "max(joined_at)"},
         result="CAST(sum(made) AS BIGINT) AS rebalances, max(newest_at) AS last_rebalance_at",
     ),
     "group_losses": Sums(
@@ -118,8 +119,8 @@ SUMS = {
         at="joined_at",
         keys=("verdict", "cause"),
         measures={
-            "judged": "count(*)",
-            "seen": "count(*) FILTER (WHERE evidence = 'observed')",
+            "judged": counted(),
+            "seen": counted("evidence = 'observed'"),
             "least": "sum(lost_resource_seconds_min)",
             "estimate": "sum(lost_resource_seconds)",
             "most": "sum(lost_resource_seconds_max)",

@@ -53,7 +53,7 @@ def render(store: Store, state: State, now: int) -> list[Component]:  # noqa: AR
     first, last = (round(origin + x / SCALE) for x in figure.layout.xaxis.range)
     flagged(figure, marks, first=first, last=last, origin=origin, scale=SCALE)
     whole = Window(first, last, is_live=False)
-    judged = store.verdict(state.cluster, group, state.incarnation, state.generation or 0)
+    judged = store.verdict(state.cluster, group, state.incarnation, found.generation["generation_id"])
     episode = found.episode
     of_episode = store.episode_verdicts(episode) if episode is not None and episode["generations"] > 1 else []
     near = Window(first - BEFORE_MS, last + AFTER_MS, is_live=False)
@@ -149,6 +149,8 @@ def _why(found: Rebalance) -> Component:
         ("Skipped generations", ABSENT if g["skipped_generations"] is None else str(g["skipped_generations"])),
         ("Proof", html.Code(proof(g))),
     ]
+    if folded := sentences.folded(g):
+        pairs.insert(0, ("Contains", folded))
     return html.Section([html.H2("Why"), facts(pairs)], className="panel")
 
 

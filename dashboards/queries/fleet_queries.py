@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dashboards.lake.sums import HASHED
+from schemas.folded_rows import counted
 from schemas.loss_interval import OF_SUMS
 
 SHORT_ID = 128
@@ -97,7 +98,7 @@ FROM cost LIMIT $cap
 
 CELLS = f"""
 SELECT cluster, {SHORT} AS group_id, CAST(floor((epoch_ms(joined_at) - $start_ms) / $bin_ms) AS INTEGER) AS bin,
-       count(*) AS rebalances
+       {counted()} AS rebalances
 FROM generations
 WHERE joined_at >= $start AND joined_at < $end
   AND cluster || chr(10) || {SHORT} IN (SELECT unnest($groups))

@@ -108,9 +108,17 @@ SELECT * FROM gaps WHERE from_at < $end AND to_at > $start ORDER BY from_at LIMI
 """
 
 ADJACENT = """
-SELECT max(generation_id) FILTER (WHERE generation_id < $generation) AS previous,
-       min(generation_id) FILTER (WHERE generation_id > $generation) AS following
-FROM generations WHERE cluster = $cluster AND group_id = $group AND incarnation = $incarnation LIMIT $cap
+WITH made AS (
+    SELECT generation_id, last_generation_id FROM generations
+    WHERE cluster = $cluster AND group_id = $group AND incarnation = $incarnation
+), chosen AS (
+    -- The row of the generation, which may be folded with others.
+    SELECT max(generation_id) AS id FROM made
+    WHERE generation_id <= $generation AND coalesce(last_generation_id, generation_id) >= $generation
+)
+SELECT id AS generation, max(generation_id) FILTER (WHERE generation_id < id) AS previous,
+       min(generation_id) FILTER (WHERE generation_id > id) AS following
+FROM made, chosen WHERE id IS NOT NULL GROUP BY id LIMIT $cap
 """
 
 NEIGHBOURS = """

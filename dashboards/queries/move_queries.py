@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from schemas.folded_rows import counted
+
 MOVE_ROWS = 500
 MOVE_SAMPLES = 20_000
 
@@ -25,26 +27,25 @@ ORDER BY completed_at IS NOT NULL, started_at DESC, cluster, topic, partition
 LIMIT $cap
 """
 
-MET = """
+MET = f"""
 WITH moved AS (
     SELECT cluster, topic, partition, started_at, coalesce(completed_at, last_observed_at) AS until_at
     FROM reassignments WHERE started_at < $end AND coalesce(completed_at, last_observed_at) >= $start
 ), made AS (
-    SELECT cluster, group_id, incarnation, generation_id, joined_at, source_partition FROM generations
+    SELECT cluster, group_id, incarnation, generation_id, joined_at, source_partition, folded_count FROM generations
     WHERE joined_at >= $since AND joined_at <= $until
 ), shaken AS (
     SELECT moved.topic, moved.partition, moved.started_at, made.*
     FROM moved JOIN made ON made.cluster = moved.cluster
         AND made.joined_at >= moved.started_at AND made.joined_at <= moved.until_at
+), met AS (
+    SELECT DISTINCT shaken.* FROM shaken
+    JOIN generation_members member ON member.cluster = shaken.cluster AND member.group_id = shaken.group_id
+        AND member.incarnation = shaken.incarnation AND member.generation_id = shaken.generation_id
+    WHERE member.valid_from_at >= $since
+      AND (list_contains(list_transform(member.assigned, lambda r: r.name), shaken.topic)
+           OR (shaken.topic = '__consumer_offsets' AND shaken.source_partition = shaken.partition))
 )
-SELECT shaken.cluster, shaken.topic, shaken.partition, shaken.started_at,
-       list_sort(list(DISTINCT shaken.group_id)) AS groups,
-       count(DISTINCT (shaken.group_id, shaken.incarnation, shaken.generation_id)) AS rebalances
-FROM shaken
-JOIN generation_members member ON member.cluster = shaken.cluster AND member.group_id = shaken.group_id
-    AND member.incarnation = shaken.incarnation AND member.generation_id = shaken.generation_id
-WHERE member.valid_from_at >= $since
-  AND (list_contains(list_transform(member.assigned, lambda r: r.name), shaken.topic)
-       OR (shaken.topic = '__consumer_offsets' AND shaken.source_partition = shaken.partition))
-GROUP BY ALL LIMIT $cap
-"""
+SELECT cluster, topic, partition, started_at, list_sort(list(DISTINCT group_id)) AS groups, {counted()} AS rebalances
+FROM met GROUP BY ALL LIMIT $cap
+"""  # noqa: S608 - our own names

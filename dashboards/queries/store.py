@@ -303,7 +303,7 @@ class Store(LagStore):
         return self._of_group(LINES, ("coordinator_events",), LINE_ROWS, cluster, group, window)
 
     def rebalance(self, cluster: str, group: str, incarnation: int, generation: int) -> Rebalance | None:
-        """Return a generation with its context; None if there is no such generation."""
+        """Return the row of a generation with its context; None if there is no such generation."""
         key: dict[str, Parameter] = {
             "cluster": cluster,
             "group": group,
@@ -311,8 +311,9 @@ class Store(LagStore):
             "generation": generation,
         }
         adjacent = self._ask(ADJACENT, ("generations",), 1, **key)
-        others = {name: generation if row is None else row for name, row in (adjacent[0] if adjacent else {}).items()}
-        near = self._ask(NEIGHBOURS, ("generations",), 3, **key, **others) if others else []
+        generation = adjacent[0]["generation"] if adjacent else generation
+        key |= {name: generation if row is None else row for name, row in (adjacent[0] if adjacent else {}).items()}
+        near = self._ask(NEIGHBOURS, ("generations",), 3, **key) if adjacent else []
         at = next((i for i, row in enumerate(near) if row["generation_id"] == generation), None)
         if at is None:
             return None

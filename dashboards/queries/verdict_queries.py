@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from schemas.folded_rows import counted
+
 SUM_ROWS = 200
 
 OF_REBALANCE = """
@@ -10,20 +12,20 @@ WHERE cluster = $cluster AND group_id = $group AND incarnation = $incarnation AN
 LIMIT $cap
 """
 
-OF_EPISODE = """
-SELECT verdict, count(*) AS rebalances, sum(lost_resource_seconds) AS lost
+OF_EPISODE = f"""
+SELECT verdict, {counted()} AS rebalances, sum(lost_resource_seconds) AS lost
 FROM verdicts
 WHERE cluster = $cluster AND group_id = $group AND incarnation = $incarnation
   AND generation_id BETWEEN $first AND $last
 GROUP BY verdict
 ORDER BY lost DESC, rebalances DESC, verdict LIMIT $cap
-"""
+"""  # noqa: S608 - our own names
 
-OF_GROUP = """
+OF_GROUP = f"""
 WITH judged AS (
-    SELECT verdict, cause, count(*) AS rebalances, sum(lost_resource_seconds_min) AS lost_min,
+    SELECT verdict, cause, {counted()} AS rebalances, sum(lost_resource_seconds_min) AS lost_min,
            sum(lost_resource_seconds) AS lost, sum(lost_resource_seconds_max) AS lost_max,
-           count(*) FILTER (WHERE evidence = 'observed') AS observed
+           {counted("evidence = 'observed'")} AS observed
     FROM verdicts
     WHERE cluster = $cluster AND group_id = $group AND joined_at >= $start AND joined_at < $end
     GROUP BY verdict, cause
@@ -31,7 +33,7 @@ WITH judged AS (
     SELECT *, sum(lost) OVER (PARTITION BY verdict) AS lost_by_verdict FROM judged
 )
 SELECT * FROM compared ORDER BY lost_by_verdict DESC, verdict, lost DESC, rebalances DESC, cause LIMIT $cap
-"""
+"""  # noqa: S608 - our own names
 
 OF_FLEET = """
 WITH judged AS (

@@ -6,11 +6,12 @@ from collections.abc import Iterable, Sequence
 
 from dashboards.lake.lake import Row
 from dashboards.queries.store import Rebalance
-from dashboards.text import ABSENT, between, clock, duration, member_label, visible
+from dashboards.text import ABSENT, between, clock, duration, member_label, span, visible
 from dashboards.views.theme import STYLES, style_of
 from dashboards.views.timeline import Segment
 from dashboards.zone import zone
 from schemas import loss_interval
+from schemas.folded_rows import count_of
 from schemas.states import DiagnosisCause, Evidence, GroupProtocol, GroupType, NotCosted, StallCause, Trigger
 from schemas.written import count
 
@@ -116,6 +117,15 @@ def trigger_with_verb_first(generation: Row, known: dict[str, str]) -> str:
         return trigger(generation, known)
     probably = "probably " if generation["trigger_evidence"] == Evidence.INFERRED else ""
     return f"{probably}{VERBS[Trigger(kind)]}: {known.get(member, visible(member_label(member), 60))}"
+
+
+def folded(generation: Row) -> str:
+    """Return how many generations of a loop were folded into the row; empty if it is one."""
+    number = count_of([generation])
+    if number == 1:
+        return ""
+    numbers = span(str(generation["generation_id"]), str(generation["last_generation_id"]))
+    return f"{count(number, 'generation')}, {numbers}, that differ in number and times only"
 
 
 def cause(name: str | None) -> str:
@@ -226,7 +236,7 @@ def group(generations: Sequence[Row], state: Row | None) -> str:
     if left_out:
         lost += f" (of {left_out:,} of them some or all is not costed)"
     longest_took = f"the longest took {rebalance_length(longest)} at {when}"
-    return f"{now}. {count(len(generations), 'rebalance')}, {lost}; {longest_took}."
+    return f"{now}. {count(count_of(generations), 'rebalance')}, {lost}; {longest_took}."
 
 
 def waited(delays: Sequence[Segment]) -> str:

@@ -12,6 +12,7 @@ from dashboards.text import visible
 from dashboards.urlstate import State, Window
 from dashboards.views import sentences
 from dashboards.views.components import Cell, table
+from schemas.folded_rows import count_of
 from schemas.loss_interval import summed, written
 from schemas.states import StormScope
 from schemas.written import EN_DASH, amount, count
@@ -76,7 +77,7 @@ def _hits(row: Row, made: Sequence[Row]) -> list[Row]:
         hits.append(
             {
                 "group_id": group,
-                "rebalances": len(mine),
+                "rebalances": count_of(mine),
                 "lost_resource_seconds": lost,
                 "lost_resource_seconds_low": low,
                 "lost_resource_seconds_high": high,

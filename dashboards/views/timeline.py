@@ -11,6 +11,7 @@ from dashboards.lake.lake import Row
 from dashboards.text import member_label
 from dashboards.urlstate import Window
 from dashboards.views.theme import style_of
+from schemas.folded_rows import count_of
 from schemas.states import Evidence, GroupEventKind, GroupState, RebalanceMode, StallCause
 
 PARTIAL_MODES = (RebalanceMode.COOPERATIVE, RebalanceMode.INCREMENTAL)
@@ -86,6 +87,8 @@ def _of_generation(g: Row) -> list[_StyleChange]:
     if g["is_empty"]:
         return [*found, _StyleChange(style="empty", earliest=g["joined_at"], at=g["joined_at"], generation=g)]
     working = style_of(GroupState.STABLE, g["group_protocol"])
+    if count_of([g]) > 1:
+        return [*found, _StyleChange(style=working, earliest=ended(g), at=ended(g), generation=g)]
     recorded = [("assigning", g["joined_at"])]
     if g["synced_at"] is not None:
         recorded.append(("partial" if g["group_protocol"] != "classic" else working, g["synced_at"]))
@@ -125,6 +128,12 @@ def _between(change: _StyleChange, following: _StyleChange) -> Segment:
         incarnation=g["incarnation"] if g else 0,
         proof=proof(g) if g else "",
     )
+
+
+def ended(g: Row) -> int:
+    """Return when the last generation in the row completed, or joined if it never did."""
+    known = (g.get("last_completed_at"), g["completed_at"], g["joined_at"])
+    return int(next(at for at in known if at is not None))
 
 
 def proof(row: Row) -> str:

@@ -48,6 +48,7 @@ COLUMNS = {
         "group_id", "incarnation", "generation_id", "prepared_at", "joined_at", "completed_at", "group_type",
         "group_protocol", "rebalance_mode", "assignor", "trigger", "trigger_evidence", "trigger_member_id",
         "joined_member_ids", "left_member_ids", "slowest_member_id", "slowest_waited_ms", "source_offset",
+        "folded_count",
     ),
     GENERATION_MEMBERS: (
         "group_id", "incarnation", "generation_id", "member_id", "valid_from_at", "group_instance_id", "client_id",

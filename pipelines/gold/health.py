@@ -8,6 +8,7 @@ from itertools import pairwise, zip_longest
 
 from pipelines.gold.churn import Resource, is_lost
 from pipelines.gold.memberships import CAME, GONE, Silver, number, tracked
+from schemas.folded_rows import count_of
 from schemas.loss_interval import Loss, loss
 from schemas.rows import GenerationRow, GroupHealthOfGroup, StallRow
 from schemas.states import StallCause
@@ -45,14 +46,14 @@ def health_rows(silver: Silver, until_ms: int) -> list[GroupHealthOfGroup]:
         out.append(
             {
                 "hour_at": hour * HOUR_MS,
-                "rebalances": len(completed),
+                "rebalances": count_of(completed),
                 "lost_resource_seconds_min": least[hour] / 1000,
                 "lost_resource_seconds": estimate[hour] / 1000,
                 "lost_resource_seconds_max": most[hour] / 1000,
                 "idle_resource_seconds": nobody_there[hour] / 1000,
                 "owned_resource_seconds": seconds,
                 "availability": max(0.0, 1 - estimate[hour] / 1000 / seconds) if seconds else None,
-                "unstable_ms": sum(_within(span, hour) for span in unstable),
+                "unstable_ms": sum(_within(span, hour) for span in unstable) + sum(map(_folded_ms, completed)),
                 "rebalance_ms_p50": _quantile(lengths, 0.5),
                 "rebalance_ms_p95": _quantile(lengths, 0.95),
                 "rebalance_ms_max": lengths[-1] if lengths else None,
@@ -88,6 +89,14 @@ def _unstable(generations: Sequence[GenerationRow]) -> Iterator[Span]:
         if end is None:
             end = g["joined_at"] if following is None else following["joined_at"]
         yield (min(g["joined_at"] if start is None else start, end), end)
+
+
+def _folded_ms(g: GenerationRow) -> int:
+    """Return the milliseconds of a row's rebalances without the first one, whose span is known."""
+    if g.get("unstable_ms") is None:
+        return 0
+    ((start, end),) = _unstable([g])
+    return int(g["unstable_ms"] or 0) - (end - start)
 
 
 def merged(spans: Iterable[Span]) -> list[Span]:

@@ -18,6 +18,7 @@ from pipelines.gold.memberships import Silver, number
 from pipelines.gold.patterns.group_patterns import pattern_rows
 from pipelines.gold.rebalance_causes import deploy_departures
 from pipelines.gold.window import window
+from schemas.folded_rows import count_of
 from schemas.gold import ADVICE, DIAGNOSES, GROUP_HEALTH, GROUP_TABLES, PATTERNS, VERDICTS
 from schemas.rows import AdviceOfGroup, DiagnosisOfGroup, GroupHealthOfGroup, MarkRow, PatternOfGroup, VerdictOfGroup
 from schemas.states import GroupEventKind
@@ -74,8 +75,8 @@ def gold_rows(
         analyzed = window(silver, start, end)
         known = context(analyzed)
         if ADVICE in tables:
-            deployed = deploy_departures(known)
-            advice += advice_rows(analyzed, broker, config.worth, config.quiet_ms, deployed)
+            deployed, whole = deploy_departures(known), _after_folded(silver, analyzed, (start, end))
+            advice += advice_rows(whole, broker, config.worth, config.quiet_ms, deployed)
         if VERDICTS in tables:
             verdicts += _verdicts(silver, day, config, marks)
         found = diagnosis_rows(analyzed, start, marks, known) if DIAGNOSES in tables else []
@@ -98,6 +99,13 @@ def gold_rows(
     }
     key = {"cluster": cluster, "group_id": group_id}
     return {table.name: [{**key, **row} for row in rows[table]] for table in tables}
+
+
+def _after_folded(silver: Silver, analyzed: Silver, limits: tuple[int, int]) -> Silver:
+    """Return the part of a window after its last folded row, which cannot be replayed."""
+    start, end = limits
+    folded = [g["joined_at"] for g in analyzed["generations"] if g["joined_at"] >= start and count_of([g]) > 1]
+    return window(silver, folded[-1] + 1, end) if folded else analyzed
 
 
 def _returned(silver: Silver, first_day: int) -> set[int]:

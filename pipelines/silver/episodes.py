@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from pipelines.silver.carrying.episode import Episode
+from pipelines.silver.carrying.folding import PointRow
 from pipelines.silver.carrying.valid_points import ResumePoint
 from pipelines.silver.history import Position
 from pipelines.silver.stops.stall import Stall
@@ -15,10 +16,14 @@ from schemas.rows import GenerationOfGroup, RebalanceOfGroup
 
 
 class Episodes(NamedTuple):
-    """The rows, and by the position of a generation the sums of episodes right before it that may still change."""
+    """The rows, and by the position of a generation the sums of episodes right before it that may still change.
+
+    `point_rows` are the rows of the generations at these positions, in order.
+    """
 
     rows: list[RebalanceOfGroup]
     carried: dict[Position, list[Episode]]
+    point_rows: list[PointRow]
 
 
 def episodes(
@@ -52,18 +57,21 @@ def episodes(
     for key, known in by_generation.items():
         for episode in (each for each in begun if each.contains(*key)):
             episode.add_stalls(known)
-    carried = {}
-    for row in generations:
+    carried, point_rows = {}, []
+    for number, row in enumerate(generations):
         position = row["log_epoch"], row["source_offset"]
         begins = not (out and out[-1].goes_on(row, quiet_ms))
         # A rebuild may resume at the start of this episode without any state.
         live = None if begins and position in bases else unfinished.get(position)
+        is_point = live is not None and bool(out)
         if live is not None and out:
             carried[position] = _carried(out, live)
         if begins:
             out.append(Episode.of(row, _base(bases.get(position))))
+        if is_point:
+            point_rows.append(PointRow(number, len(out), out[-1].generations))
         out[-1].add(row, by_generation[row["incarnation"], row["generation_id"]])
-    return Episodes([episode.rebalance() for episode in out], carried)
+    return Episodes([episode.rebalance() for episode in out], carried, point_rows)
 
 
 def _carried(known: Sequence[Episode], live: Sequence[Stall]) -> list[Episode]:

@@ -86,6 +86,10 @@ def generation_row(
         "log_epoch": g.position[0],
         "source_partition": g.record.partition,
         "source_offset": g.position[1],
+        "folded_count": None,
+        "last_generation_id": None,
+        "last_completed_at": None,
+        "unstable_ms": None,
     }
 
 

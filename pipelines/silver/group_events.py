@@ -56,6 +56,7 @@ def event_row(
         "generation_id": generation,
         "detail": detail,
         "evidence": evidence,
+        "folded_count": None,
     }
 
 

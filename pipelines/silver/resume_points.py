@@ -55,19 +55,24 @@ WITH known AS (
 SELECT affected.cluster, affected.group_id, {", ".join(f"latest.{name}" for name in (*POINT, *CARRIED))},
     latest.first_seen_at
 FROM {{affected}} affected LEFT JOIN (
-    SELECT /*+ BROADCAST(new) */ known.*, groups.first_seen_at, row_number() OVER (
-        PARTITION BY known.cluster, known.group_id ORDER BY known.log_epoch DESC, known.source_offset DESC
-    ) AS nth
+    SELECT /*+ BROADCAST(new) */ known.*, groups.first_seen_at, row_number() OVER latest_first AS nth,
+        first_value(known.state) OVER latest_first IS NOT NULL AS has_state
     FROM known
     JOIN {{affected}} new ON known.cluster = new.cluster AND known.group_id = new.group_id
     JOIN {{groups}} groups ON known.cluster = groups.cluster AND known.group_id = groups.group_id
     WHERE known.settled_at + INTERVAL '{NEAR_S}' SECOND < new.since_at
         AND NOT coalesce(CASE WHEN known.base_state IS NULL THEN new.has_modern ELSE new.has_classic END, false)
-) latest ON affected.cluster = latest.cluster AND affected.group_id = latest.group_id AND latest.nth = 1
+    WINDOW latest_first AS (
+        PARTITION BY known.cluster, known.group_id ORDER BY known.log_epoch DESC, known.source_offset DESC
+    )
+) latest ON affected.cluster = latest.cluster AND affected.group_id = latest.group_id
+    AND latest.nth = CASE WHEN latest.has_state THEN 2 ELSE 1 END
 """  # noqa: S608 - the names are constants
 """The query of `resume_points` in SQL that both Spark and DuckDB can run; braces contain the table names.
 
-A group that changes to another protocol is rebuilt from its start (`pipelines.silver.phases`).
+A group that changes to another protocol is rebuilt from its start (`pipelines.silver.phases`). If the latest point is
+not at rest, the rebuild resumes one point earlier, because the block between both may have to be folded
+(`carrying.folding`).
 """
 
 COMMITTING = f"""

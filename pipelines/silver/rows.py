@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import cast
 
 from pipelines.rows_of_tables import by_table
+from pipelines.silver.carrying.folding import blocks, fold
 from pipelines.silver.carrying.points import Carried, point_row
 from pipelines.silver.classic_rows import add_classic
 from pipelines.silver.client_hosts import ClientHosts
@@ -62,7 +63,10 @@ def silver_rows(
 
 
 def _add_episodes(timeline: Timeline, windows: list[Stall], *, has_changed: bool) -> None:
-    """Add the episodes and the resume points. A group that changed its protocol is rebuilt from its first record."""
+    """Add the episodes and the resume points, and fold loops.
+
+    A group that changed its protocol is rebuilt from its first record.
+    """
     out, carried = timeline.out, timeline.carried
     borders = {} if has_changed else timeline.borders
     begun = carried.episodes if carried is not None else []
@@ -79,6 +83,7 @@ def _add_episodes(timeline: Timeline, windows: list[Stall], *, has_changed: bool
         nth = bisect_left(rests, (position,))
         rest = timeline.generations.get(rests[nth - 1][1]) if nth else None
         out["resume_points"].append(point_row(borders[position], known, rest, timeline.ownership.commits))
+    fold(out, blocks(found.point_rows))
 
 
 def _with_group(of_group: SilverOfGroup, history: History) -> SilverRows:

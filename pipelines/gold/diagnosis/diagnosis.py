@@ -16,6 +16,7 @@ from pipelines.gold.diagnosis.explanations import explanation
 from pipelines.gold.diagnosis.losses import losses_of_returns
 from pipelines.gold.diagnosis.verdicts import VERDICTS, Judged, Judgment, heaviest, judgment
 from pipelines.gold.memberships import Silver, number
+from schemas.folded_rows import count_of
 from schemas.rows import DiagnosisOfGroup, MarkRow
 from schemas.states import NORMAL_CAUSES, DiagnosisCause, Evidence
 from schemas.thresholds import CONVERGED
@@ -53,7 +54,8 @@ def diagnosis_rows(
         / 1000
         for cause, mine in cases.items()
     }
-    ranked = sorted(cases, key=lambda cause: (-costs[cause], -len(cases[cause]), cause.value))
+    total = count_of(j.row for j in judged.rebalances)
+    ranked = sorted(cases, key=lambda cause: (-costs[cause], -count_of(j.row for j in cases[cause]), cause.value))
     out: list[DiagnosisOfGroup] = []
     for rank, cause in enumerate(ranked, 1):
         case = _case(cause, cases[cause], judged, marks, returned[cause])
@@ -63,8 +65,8 @@ def diagnosis_rows(
                 "as_of": as_of,
                 "cause": cause.value,
                 "rank": rank,
-                "rebalances": len(case.rows),
-                "share": len(case.rows) / len(judged.rebalances) if judged.rebalances else 0.0,
+                "rebalances": count_of(case.rows),
+                "share": count_of(case.rows) / total if total else 0.0,
                 "lost_resource_seconds": costs[cause],
                 "is_normal": cause in NORMAL_CAUSES and _converges(case),
                 "first_at": case.moments[0],

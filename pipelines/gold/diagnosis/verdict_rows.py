@@ -63,6 +63,7 @@ def _row(
         "lost_resource_seconds": j.loss.best / 1000,
         "lost_resource_seconds_max": j.loss.high / 1000,
         "reason": reason(j, moves),
+        "folded_count": g.get("folded_count"),
         "proof": list(_proof(j, sorted([*moves, *events], key=lambda e: e["event_at"])[-MOST_EVENTS:])),
     }
 
@@ -79,6 +80,11 @@ def _proof(j: Judged, events: Sequence[GroupEventRow]) -> Iterable[str]:
         f"{_moment(g['joined_at'])} generation {g['generation_id']}: record {g['source_offset']} of "
         f"__consumer_offsets-{g['source_partition']}"
     )
+    if g.get("folded_count"):
+        yield (
+            f"{_moment(g['last_completed_at'] or g['joined_at'])} generation {g['last_generation_id']}: the last of "
+            f"{g['folded_count']} that differ in number and times only"
+        )
     if g["trigger_reason"]:
         yield f"The coordinator's reason: {g['trigger_reason']}"[:LONGEST]
     if g["client_reason"]:

@@ -17,6 +17,7 @@ from pipelines.gold.diagnosis.silences import Silences, silences
 from pipelines.gold.instance_tracker import Number
 from pipelines.gold.marks_nearby import is_deployed
 from pipelines.gold.memberships import Silver, number
+from schemas.folded_rows import count_of
 from schemas.rows import GenerationRow, MarkRow, VerdictSumRow
 from schemas.states import DiagnosisCause, Evidence, GroupEventKind, Verdict
 from schemas.thresholds import LOOP, SHORT_SESSION_MS
@@ -126,7 +127,7 @@ def sums(judged: Iterable[Judged]) -> list[VerdictSumRow]:
     rebalances: Counter[Verdict] = Counter()
     lost: Counter[Verdict] = Counter()
     for j in judged:
-        rebalances[j.verdict] += 1
+        rebalances[j.verdict] += count_of([j.row])
         lost[j.verdict] += j.loss.best
     ordered = sorted(rebalances, key=lambda verdict: (-lost[verdict], -rebalances[verdict], verdict))
     return [{"verdict": v.value, "rebalances": rebalances[v], "lost_resource_seconds": lost[v] / 1000} for v in ordered]

@@ -9,6 +9,7 @@ from statistics import median
 from pipelines.gold.patterns.group_facts import GroupFacts, GroupFinding, name_of, unique
 from pipelines.gold.rejoin_runs import expelling_runs, joined, unchanged_runs
 from pipelines.gold.wording import period, times
+from schemas.folded_rows import count_of
 from schemas.rows import GenerationRow
 from schemas.states import Evidence, Pattern
 from schemas.thresholds import FLAP_MS, MINUTE_MS
@@ -32,7 +33,7 @@ def _unchanged(facts: GroupFacts, run: Sequence[GenerationRow]) -> GroupFinding:
     usual = period([g["joined_at"] for g in run])
     reasons = Counter(reason for g in run if (reason := g["client_reason"] or g["trigger_reason"]))
     parts = [
-        f"{count(len(run), 'generation')} in a row gave the same members the same assignment, {_often(run, usual)}.",
+        f"{_generations(run)} in a row gave the same members the same assignment, {_often(run, usual)}.",
         _of_period(usual),
         f"The reason most often given: {reasons.most_common(1)[0][0][:160]}." if reasons else "No reason is recorded.",
     ]
@@ -56,7 +57,7 @@ def _expelling(facts: GroupFacts, run: Sequence[GenerationRow]) -> GroupFinding:
     joins = [g["join_ms"] for g in run if g["join_ms"] is not None]
     parts = [
         (
-            f"Members replaced each other in {count(len(run), 'generation')} in a row, {_often(run, usual)}: nobody "
+            f"Members replaced each other in {_generations(run)} in a row, {_often(run, usual)}: nobody "
             "left, and no session can have expired in between."
         ),
         f"The join phases took {duration(median(joins))} (median), so nobody was waited for." if joins else "",
@@ -82,7 +83,7 @@ def _finding(
         started_at=run[0]["prepared_at"] or run[0]["joined_at"],
         last_at=last_at,
         ended_at=facts.ended(last_at, FLAP_MS) if is_newest else last_at,
-        times=len(run),
+        times=count_of(run),
         instances=unique(names),
         sources=facts.sources,
         evidence=Evidence.OBSERVED,
@@ -100,6 +101,10 @@ def _leaders(facts: GroupFacts, run: Sequence[GenerationRow]) -> list[str]:
         if (m["member_id"] == g["trigger_member_id"] if g["trigger_member_id"] else m["is_leader"])
     ]
     return [name for name, _ in Counter(named).most_common()]
+
+
+def _generations(run: Sequence[GenerationRow]) -> str:
+    return count(count_of(run), "generation")
 
 
 def _often(run: Sequence[GenerationRow], usual: float | None) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from schemas.folded_rows import counted
 from schemas.loss_interval import OF_STOPS, OF_SUM, ONE_STOP, Loss, summed
 from schemas.rows import GroupLossRow
 from schemas.states import StallCause
@@ -34,7 +35,9 @@ WITH hit AS (
         AND (epoch_ms(stopped_at_latest) BETWEEN $begin AND $end
             OR (group_id, incarnation, generation_id) IN (SELECT (group_id, incarnation, generation_id) FROM mine))
 ), counted AS (
-    SELECT group_id, count(*) AS rebalances FROM mine GROUP BY group_id
+    SELECT group_id, {counted()} AS rebalances,
+           sum(greatest(0, coalesce(unstable_ms - (epoch_ms(completed_at) - prepared_ms), 0))) AS folded_ms
+    FROM mine GROUP BY group_id
 ), stopped AS (
     SELECT group_id, {OF_STOPS}
     FROM lost GROUP BY group_id, {ONE_STOP}
@@ -47,7 +50,7 @@ WITH hit AS (
 )
 SELECT group_id, coalesce(rebalances, 0) AS rebalances, coalesce(lost_min, 0) AS lost_min, coalesce(lost, 0) AS lost,
        coalesce(lost_max, 0) AS lost_max, coalesce(lost_low, 0) AS lost_low, coalesce(lost_high, 0) AS lost_high,
-       coalesce(under_way, 0) AS under_way
+       CAST(coalesce(under_way, 0) + coalesce(folded_ms, 0) AS BIGINT) AS under_way
 FROM hit LEFT JOIN counted USING (group_id) LEFT JOIN summed USING (group_id) LEFT JOIN under_way USING (group_id)
 ORDER BY lost DESC, rebalances DESC, group_id
 """  # noqa: S608 - our own names

@@ -84,6 +84,10 @@ def epoch_row(
         "log_epoch": epoch.position[0],
         "source_partition": epoch.record.partition,
         "source_offset": epoch.position[1],
+        "folded_count": None,
+        "last_generation_id": None,
+        "last_completed_at": None,
+        "unstable_ms": None,
     }
 
 

@@ -7,7 +7,7 @@ from random import Random
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from deltalake import DeltaTable, Field
+from deltalake import DeltaTable, Field, write_deltalake
 from deltalake.schema import PrimitiveType
 
 from dashboards.lake.kept_parts import KeptParts
@@ -30,7 +30,8 @@ def history(now, seed, groups=6, generations=30):
     for n in range(groups * generations):
         key = {"cluster": f"c{n % 2}", "group_id": f"g{n % groups}", "incarnation": n % 3 // 2, "generation_id": n}
         at = now - rng.randrange(600) * MINUTE
-        rows["generations"].append(generation | key | {"joined_at": at + rng.randrange(50)})
+        folded_count = {"folded_count": rng.choice((None, None, 7))}
+        rows["generations"].append(generation | key | folded_count | {"joined_at": at + rng.randrange(50)})
         for index in range(rng.randrange(1, 5)):
             least = rng.randrange(60_000)
             bounds = [least, least + rng.randrange(9_000), least + 9_000 + rng.randrange(9_000)]
@@ -45,7 +46,7 @@ def history(now, seed, groups=6, generations=30):
             )  # fmt: skip
         lost = {f"lost_resource_seconds{end}": rng.random() * 99 for end in ("_min", "", "_max")}
         rows["verdicts"].append(
-            verdict | key | lost | {
+            verdict | key | lost | folded_count | {
                 "joined_at": at, "verdict": rng.choice(("broker", "unknown")), "cause": rng.choice(("deploy", "unknown")),
                 "evidence": rng.choice(("observed", "inferred")),
             }
@@ -125,6 +126,22 @@ def test_sums_of_files_without_a_column_are_those_of_the_rows(tmp_path, now):
     write(tmp_path, history(now, 1), 3, 1)
     DeltaTable(f"{tmp_path}/stalls").alter.add_columns([Field("more", PrimitiveType("string"))])
     assert_same(LocalLake(tmp_path), now)
+
+
+def test_sums_of_files_of_an_earlier_version_are_those_of_the_rows(tmp_path, now):
+    new = tmp_path / "new"
+    write(new, history(now, 1), 3, 1)
+    for name in TIMES:
+        folder, earlier = str(tmp_path / "w" / name), DeltaTable(f"{new}/{name}").to_pyarrow_table()
+        added = [each for each in ("folded_count", "last_generation_id") if each in earlier.column_names]
+        write_deltalake(folder, earlier.drop_columns(added))
+        if added:
+            DeltaTable(folder).alter.add_columns([Field(each, PrimitiveType("integer")) for each in added])
+    lake = LocalLake(tmp_path / "w", fresh_seconds=0)
+    lake.warm()
+    assert_same(lake, now)
+    write(tmp_path / "w", history(now, 2), 3, 2)
+    assert_same(lake, now)
 
 
 def test_what_is_kept_is_limited_and_dropped_with_its_file():

@@ -174,3 +174,28 @@ def test_no_query_is_put_together_from_text():
     tree = ast.parse(inspect.getsource(store_module))
     assert [] == [n for n in ast.walk(tree) if isinstance(n, ast.JoinedStr | ast.Mod)]
     assert [] == [n for n in ast.walk(tree) if isinstance(n, ast.Attribute) and n.attr in ("format", "replace", "join")]
+
+
+def test_a_generation_of_a_loop_is_found_in_the_row_that_folded_count_it(tmp_path, now, hour, lake):
+    rows = sample.churny(now)
+    fourth = next(g for g in rows["generations"] if g["generation_id"] == 4)
+    for name in ("generations", "generation_members", "group_events", "stalls", "rebalances"):
+        for row in rows[name]:
+            for key in ("generation_id", "first_generation_id", "last_generation_id"):
+                if (row.get(key) or 0) > 4:
+                    row[key] += 499
+    fourth |= {"folded_count": 500, "last_generation_id": 503, "last_completed_at": fourth["completed_at"] + 2_500}
+    sample.write(tmp_path, rows)
+    store = Store(lake(tmp_path))
+    for generation in (4, 5, 503):
+        found = store.rebalance("prod-eu", "billing-worker", 0, generation)
+        assert (3, 4, 504) == tuple(row["generation_id"] for row in (found.previous, found.generation, found.following))
+        assert {4} == {m["generation_id"] for m in found.members}
+    assert 504 == store.rebalance("prod-eu", "billing-worker", 0, 504).generation["generation_id"]
+    assert store.rebalance("prod-eu", "billing-worker", 0, 999) is None
+    assert (
+        500 + 7
+        == store.totals(hour)["rebalances"]
+        == sum(cell["rebalances"] for cell in store.cells(hour, 60_000, [("prod-eu", "billing-worker")]))
+    )
+    assert [500 + 7] == [row["rebalances"] for row in store.fleet(hour).rows]

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from dashboards.text import host
-from dashboards.views.sentences import VERBS, trigger_with_verb_first
+from dashboards.views.sentences import VERBS, folded, trigger_with_verb_first
 from schemas.states import Evidence, Trigger
+from schemas.written import EN_DASH
 
 LONG = "billing-api-eu-west-1-7d4b9c6f5-x2lkq@consumer-0-of-the-orders"
 MEMBER = f"{LONG}-6f1f7a0e-0000-4000-8000-000000000000"
@@ -29,6 +30,13 @@ def test_an_inferred_trigger_says_so_first():
 def test_a_trigger_without_a_member_is_a_sentence():
     assert "why is not known" == trigger_with_verb_first(generation(Trigger.UNKNOWN, None), {})
     assert "a member left" == trigger_with_verb_first(generation(Trigger.MEMBER_LEFT, None), {})
+
+
+def test_a_row_says_how_many_generations_it_folded_count():
+    assert "" == folded({"generation_id": 5}) == folded({"generation_id": 5, "folded_count": None})
+    assert f"1,500 generations, 5{EN_DASH}1504, that differ in number and times only" == folded(
+        {"generation_id": 5, "folded_count": 1_500, "last_generation_id": 1_504}
+    )
 
 
 def test_a_host_has_no_leading_slash():

@@ -62,6 +62,14 @@ def test_an_eager_rebalance_is_stopped_then_assigning_then_working():
     ] == styles
 
 
+def test_a_row_that_folded_count_a_loop_is_stopped_until_the_last_of_it():
+    rows = sample.churny(NOW)
+    fifth = next(g for g in rows["generations"] if g["generation_id"] == 5)
+    fifth |= {"folded_count": 500, "last_generation_id": 504, "last_completed_at": fifth["completed_at"] + 9_000}
+    styles = [(s.kind, s.start) for s in strip(rows) if s.generation == 5]
+    assert [("stopped", fifth["prepared_at"]), ("working", fifth["last_completed_at"])] == styles
+
+
 def test_a_start_that_is_only_bounded_fades_in_over_its_bounds():
     rows = sample.guessed(NOW)
     second = next(g for g in rows["generations"] if g["generation_id"] == 2)
