@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parents[2]
 VENV = ROOT / ".venv"
+BYTECODE = VENV / "bytecode"
+"""Where `./regroup` lets Python write compiled modules."""
 LOCK = ROOT / "uv.lock"
 OWN_UV = ROOT / ".regroup" / "uv"
 # The purposes of an environment, with the options of `uv export` that select their packages.
@@ -55,6 +57,8 @@ def prepare(purpose: str) -> None:
             return
         for stamp in STAMPS.values():
             stamp.unlink(missing_ok=True)
+        # Python knows a changed module by its time and size, and both may be equal in two versions of a package.
+        shutil.rmtree(BYTECODE, ignore_errors=True)
         uv = uv_program()
         if not _runs(VENV / "bin" / "python", "-c", "import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 13))"):
             _say(f"virtual environment: {VENV}")

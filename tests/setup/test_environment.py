@@ -15,6 +15,7 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A clone with a lock and a `.venv` whose Python always succeeds; the only uv reads the lock and installs nothing."""
     monkeypatch.setattr(environment, "ROOT", tmp_path)
     monkeypatch.setattr(environment, "VENV", tmp_path / ".venv")
+    monkeypatch.setattr(environment, "BYTECODE", tmp_path / ".venv" / "bytecode")
     monkeypatch.setattr(environment, "LOCK", tmp_path / "uv.lock")
     stamps = {purpose: tmp_path / ".venv" / stamp.name for purpose, stamp in environment.STAMPS.items()}
     monkeypatch.setattr(environment, "STAMPS", stamps)
@@ -39,7 +40,9 @@ def test_a_failed_installation_is_reported_and_done_again_at_the_next_start(root
 
 def test_a_finished_set_up_is_stamped_with_its_lock_and_not_repeated(root):
     (root / "programs" / "uv").write_text("#!/bin/sh\n")
+    environment.BYTECODE.mkdir()
     environment.prepare("runtime")
+    assert not environment.BYTECODE.exists(), "of the packages that were there before"
     assert "a lock\n" == environment.STAMPS["runtime"].read_text()
     assert not environment.STAMPS["development"].exists()
     (root / "programs" / "uv").unlink()

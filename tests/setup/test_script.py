@@ -38,8 +38,8 @@ def install(file: Path, text: str) -> None:
     file.chmod(0o755)
 
 
-def start(clone: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    environment = {"PATH": str(clone.parent / "programs"), "HOME": str(clone.parent)}
+def start(clone: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    environment = {"PATH": str(clone.parent / "programs"), "HOME": str(clone.parent)} | variables
     return subprocess.run([clone / "regroup", *arguments], env=environment, capture_output=True, text=True, check=False)
 
 
@@ -70,6 +70,20 @@ def test_a_fresh_clone_is_prepared_for_the_runtime(clone):
 def test_a_ready_clone_goes_straight_to_the_command(clone, purpose):
     make_ready(clone, purpose)
     assert "-P -m jobs.cli replay a b --warehouse c\n" == start(clone, "replay", "a b", "--warehouse", "c").stdout
+
+
+@pytest.mark.parametrize("command", ["up", "test"])
+def test_modules_are_compiled_once_also_where_no_bytecode_may_lie_beside_them(clone, command):
+    make_ready(clone, "development")
+    told = '#!/bin/sh\n[ "$1" = -c ] || echo "${PYTHONDONTWRITEBYTECODE-unset} ${PYTHONPYCACHEPREFIX-unset}"\n'
+    install(clone / ".venv" / "bin" / "python", told)
+
+    def told_of(**variables: str) -> set[str]:
+        return set(start(clone, command, **variables).stdout.splitlines())
+
+    assert {"unset unset"} == told_of()
+    assert {f"unset {clone}/.venv/bytecode"} == told_of(PYTHONDONTWRITEBYTECODE="1")
+    assert {"unset /elsewhere"} == told_of(PYTHONDONTWRITEBYTECODE="1", PYTHONPYCACHEPREFIX="/elsewhere")
 
 
 def test_a_changed_lock_is_prepared_again(clone):
