@@ -21,7 +21,8 @@ LONGEST_S = 300.0
 class Job:
     """`regroup COMMAND --once` on one warehouse, in a process group of its own, of which JVM and workers are part.
 
-    `within` comes before the command line; `is_following`: it does not end with what is there now.
+    `within` comes before the command line, `more` are further options; `is_following`: it does not end with what is
+    there now.
     """
 
     def __init__(
@@ -31,6 +32,7 @@ class Job:
         cluster: Cluster,
         *,
         within: Sequence[str] = (),
+        more: Sequence[str] = (),
         is_following: bool = False,
     ) -> None:
         warehouse.parent.mkdir(parents=True, exist_ok=True)
@@ -44,7 +46,7 @@ class Job:
             until = ("--trigger-seconds", "1") if is_following else ("--once",)
             program = (*within, sys.executable, "-m", "jobs.cli")
             self.process = subprocess.Popen(
-                [*program, command, *until, "--config", config, "--warehouse", warehouse],
+                [*program, command, *until, *more, "--config", config, "--warehouse", warehouse],
                 stdout=printed,
                 stderr=printed,
                 start_new_session=True,

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import os
 import random
-import signal
-import subprocess
-import sys
 import time
-from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -20,6 +18,7 @@ import jobs.build
 import jobs.silver.inputs
 import jobs.silver.silver_tasks
 from jobs.build import rebuild_all
+from jobs.config.clusters import Cluster
 from jobs.config.settings import Settings
 from jobs.ingest import start
 from jobs.replay import Capture, CaptureRecords, replay, split
@@ -30,6 +29,9 @@ from pipelines.decoding.record_decoding import is_offset_commit
 from schemas.bronze import BRONZE
 from schemas.silver import SILVER
 from testing.recordings import CAPTURES
+from testing.waiting import wait_until
+from tests.faults.points import done
+from tests.faults.process import LONGEST_S, Job
 from tests.jobs.conftest import CLUSTER, NAME, built, differing, rebuilt, replayed, silver
 
 
@@ -93,24 +95,34 @@ def test_kill_9_at_random_moments_changes_no_row(spark, expected, recorded, ware
     seed = int(os.environ.get("REGROUP_SEED", time.time_ns() % 1_000_000))
     chance = random.Random(seed)
     for _ in range(3):
-        kill_up(recorded.bootstrap_servers, warehouse, after_s=chance.uniform(12, 32))
+        kill_up(replace(recorded, max_offsets_per_trigger=2_000), warehouse, chance)
     settings = Settings(warehouse=warehouse, clusters=(recorded,))
     create_tables(spark, warehouse, SILVER)
     start(spark, settings, once=True, on_batch=built(spark, settings)).wait()
     assert differing(expected, silver(warehouse)) == {}, f"repeat with REGROUP_SEED={seed}"
 
 
-def kill_up(bootstrap_servers: str, warehouse, after_s: float) -> None:
-    command = [sys.executable, "-m", "jobs.cli", "up", "--bootstrap-servers", bootstrap_servers, "--port", "0"]
-    up = subprocess.Popen(
-        [*command, "--cluster", "kafka", "--warehouse", str(warehouse), "--trigger-seconds", "1"],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+ALMOST_ALL = 5
+"""Batches of the recorded history, after which few files may come."""
+
+
+def kill_up(cluster: Cluster, warehouse: Path, chance: random.Random) -> None:
+    """Start `up`, wait until it has written so many files, and kill it within the next second.
+
+    A machine that is slow to start is killed at the same moments as a quick one.
+    """
+    until = written(warehouse) + chance.randint(0, 40)
+    up = Job("up", warehouse, cluster, more=("--port", "0"), is_following=True)
+    wait_until(
+        lambda: written(warehouse) >= until or done(warehouse) >= ALMOST_ALL or up.process.poll() is not None, LONGEST_S
     )
-    with suppress(subprocess.TimeoutExpired):
-        up.wait(after_s)
-    # Spark's JVM and workers are in its group: as when the machine loses power.
-    os.killpg(up.pid, signal.SIGKILL)
-    up.wait()
+    time.sleep(chance.uniform(0, 1))
+    is_running = up.process.poll() is None
+    up.kill()
+    assert is_running, up.tail()
+
+
+def written(warehouse: Path) -> int:
+    """Commits of all tables but for those that make them, and files of the streams' progress."""
+    commits = [log for log in warehouse.glob("*/_delta_log/*.json") if log.stem.strip("0")]
+    return len(commits) + sum(1 for _ in (warehouse / "_checkpoints").glob("**/[0-9]*"))
