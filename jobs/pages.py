@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import socket
+from contextlib import suppress
 
 from dashboards.web.access import Access
 from jobs.config.declared import secret
 from jobs.config.errors import UserError
 from jobs.config.settings import Settings
+from jobs.processes.ports import free_ports
 
 TRIED = 20
 GUARDS = {
@@ -45,6 +47,9 @@ def free_port(host: str, wanted: int) -> int:
     Raises:
         UserError: none of the `TRIED` ports is free, or the address does not belong to this machine.
     """
+    if wanted == 0:
+        with suppress(OSError):
+            return free_ports(1, host)[0]
     for port in range(wanted, wanted + TRIED):
         with socket.socket() as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -8,7 +8,6 @@ import subprocess
 import time
 import uuid
 from base64 import urlsafe_b64encode
-from contextlib import ExitStack
 from typing import TYPE_CHECKING, Self
 
 from confluent_kafka import KafkaException
@@ -16,6 +15,7 @@ from confluent_kafka.admin import AdminClient
 
 from jobs.config.errors import UserError
 from jobs.lab.log_config import log_options
+from jobs.processes.ports import free_ports
 from jobs.processes.processes import Supervised
 from jobs.setup.jars import jars
 from jobs.setup.java import java
@@ -175,12 +175,3 @@ class Broker:
             return bool(client.list_topics(timeout=5).brokers)
         except KafkaException:
             return False
-
-
-def free_ports(count: int) -> list[int]:
-    """Return free loopback ports."""
-    with ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [each.getsockname()[1] for each in sockets]

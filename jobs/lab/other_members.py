@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from jobs.lab import registry
-from jobs.lab.broker import free_ports
 from jobs.lab.java_programs import compiled
 from jobs.lab.log_config import log_options
 from jobs.lab.members import GroupPlan
+from jobs.processes.ports import free_ports
 from jobs.setup.jars import jars
 from jobs.setup.java import java
 

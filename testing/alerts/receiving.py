@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import socket
 import subprocess
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -14,6 +13,7 @@ from urllib.error import URLError
 from urllib.parse import unquote_to_bytes
 from urllib.request import urlopen
 
+from jobs.processes.ports import free_ports
 from testing.waiting import wait_until
 
 EXAMPLE = Path(__file__).parents[2] / "deploy" / "alertmanager.yml"
@@ -36,10 +36,7 @@ def unescaped(text: str) -> str:
 
 
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+    return free_ports(1)[0]
 
 
 class Alertmanager:
@@ -74,11 +71,11 @@ class Alertmanager:
     def stop(self) -> None:
         if self._process is not None:
             self._process.terminate()
-            self._process.wait(30)
+            self._process.wait(120)
             self._process = None
 
     def alerts(self, query: str = "") -> list[dict[str, Any]]:
-        with urlopen(f"{self.url}/api/v2/alerts?{query}", timeout=5) as response:
+        with urlopen(f"{self.url}/api/v2/alerts?{query}", timeout=120) as response:
             found: list[dict[str, Any]] = json.load(response)
             return found
 

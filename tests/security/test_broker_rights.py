@@ -23,7 +23,8 @@ from confluent_kafka.admin import (
 )
 from deltalake import DeltaTable
 
-from jobs.lab.broker import Broker, free_ports
+from jobs.lab.broker import Broker
+from jobs.processes.ports import free_ports
 from jobs.setup.java import java_home
 from testing.waiting import wait_until
 from tests.acls import allowed
@@ -92,11 +93,11 @@ def guarded(tmp_path_factory):
     made = Guarded(tmp_path_factory.mktemp("guarded"))
     with made.broker:
         admin = AdminClient({"bootstrap.servers": f"127.0.0.1:{made.plain}", "log_level": 0})
-        admin.create_topics([NewTopic("orders", 1, 1), NewTopic("regroup-events", 1, 1)])["orders"].result(30)
+        admin.create_topics([NewTopic("orders", 1, 1), NewTopic("regroup-events", 1, 1)])["orders"].result(120)
         scram = UserScramCredentialUpsertion(
             "regroup", ScramCredentialInfo(ScramMechanism.SCRAM_SHA_512, 4096), PASSWORD.encode()
         )
-        admin.alter_user_scram_credentials([scram])["regroup"].result(30)
+        admin.alter_user_scram_credentials([scram])["regroup"].result(120)
         member = Consumer({"bootstrap.servers": f"127.0.0.1:{made.plain}", "group.id": "billing"})
         member.subscribe(["orders"])
         wait_until(lambda: member.poll(0.2) or member.assignment())
