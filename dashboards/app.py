@@ -330,10 +330,11 @@ def serve(lake: WarmLake, *, host: str, port: int, access: Access) -> int:
     except OSError as error:
         sys.stderr.write(f"{refusal(host, port, error)}\n")
         return 2
+    # The server shuts down cleanly on SystemExit. A shell's background jobs ignore SIGINT. The signal may follow the
+    # address at once.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     sys.stdout.write(f"Pages: http://{host}:{server.effective_port}/\n")
     sys.stdout.flush()
-    # The server shuts down cleanly on SystemExit. A shell's background jobs ignore SIGINT.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     keep_trimmed()
     server.run()
     sys.stdout.flush()

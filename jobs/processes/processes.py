@@ -101,9 +101,11 @@ def _supervise(grace_s: float, nicer: int, stdin_text: bytes, command: Sequence[
         os._exit(child.wait() & 0xFF)
 
     def end_child(*_: object) -> None:
-        os.killpg(child.pid, signal.SIGTERM)
-        time.sleep(grace_s)
-        os.killpg(child.pid, signal.SIGKILL)
+        # The child may have ended by itself, and been waited for.
+        with suppress(ProcessLookupError):
+            os.killpg(child.pid, signal.SIGTERM)
+            time.sleep(grace_s)
+            os.killpg(child.pid, signal.SIGKILL)
 
     signal.signal(signal.SIGTERM, end_child)
     sys.stdout.write(f"{child.pid}\n")
