@@ -27,6 +27,11 @@ INTERPRETED = ("spark.sql.adaptive.enabled", "spark.sql.codegen.wholeStage", "sp
 longer than the rows. Processes that tests start (`ingest`, `build`, `up`, the wheel's jobs) compile their plans.
 """
 
+HEAP = ("-XX:+UseSerialGC -Xms512m -Xmn256m -XX:MetaspaceSize=192m",)
+"""Instead of a heap that gives memory back and is therefore small: with that one, a tenth of the time of the shared
+session's JVM was garbage collection.
+"""
+
 main = sys.modules["__main__"]
 if main.__spec__ is None and not hasattr(main, "__file__"):
     # So a process of xdist looks, and PySpark takes that for its own doctests, and ends it on import.
@@ -103,9 +108,12 @@ def _defined(item, name):
 
 @pytest.fixture(scope="session")
 def spark():
+    from jobs.spark import spark
     from jobs.spark.spark import FEW_ROWS, session
 
-    running = session("regroup tests", cores=2, driver_memory="1g")
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(spark, "HEAP", HEAP)
+        running = session("regroup tests", cores=2, driver_memory="1g")
     for key in INTERPRETED:
         running.conf.set(key, FEW_ROWS[key])
     yield running
