@@ -37,5 +37,5 @@ def serving(folder: Path) -> Iterator[str]:
             yield line.split()[1].rstrip("/")
         finally:
             process.terminate()
-            errors = process.communicate(timeout=20)[1]
+            errors = process.communicate(timeout=120)[1]
     assert (process.returncode, errors) == (0, "")

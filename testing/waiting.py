@@ -6,8 +6,8 @@ import time
 from collections.abc import Callable
 
 
-def wait_until(holds: Callable[[], object], seconds: float = 60.0) -> None:
-    """Return once `holds()` is true; a failed assertion after so many seconds."""
+def wait_until(holds: Callable[[], object], seconds: float = 300.0) -> None:
+    """Return once `holds()` is true; a failed assertion after so many seconds: a busy machine may take long."""
     until = time.monotonic() + seconds
     while not holds():
         assert time.monotonic() < until, f"not so within {seconds:.0f} s: {getattr(holds, '__name__', holds)}"

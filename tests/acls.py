@@ -30,6 +30,6 @@ def allowed(
     The controller answers when the rule is in its log, which a broker reads a little later.
     """
     rule = (kind, name, ResourcePatternType.LITERAL, principal, "*", operation, AclPermissionType.ALLOW)
-    admin.create_acls([AclBinding(*rule)])[AclBinding(*rule)].result(30)
-    wait_until(lambda: bool(admin.describe_acls(AclBindingFilter(*rule)).result(30)))
+    admin.create_acls([AclBinding(*rule)])[AclBinding(*rule)].result(120)
+    wait_until(lambda: bool(admin.describe_acls(AclBindingFilter(*rule)).result(120)))
     return rule

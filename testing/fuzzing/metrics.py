@@ -65,13 +65,13 @@ def send(count: int, seed: int) -> Responses:
     try:
         for environ in requests(Random(seed), count):
             statuses: list[str] = []
-            began = time.perf_counter()
+            began = time.thread_time()
             try:
                 body = b"".join(server._response(environ, lambda status, _, statuses=statuses: statuses.append(status)))  # noqa: SLF001
             except Exception as error:  # noqa: BLE001 - the run looks for exceptions
                 found.wrong.append(f"{error!r:.200} for {environ!r:.300}")
                 continue
-            found.slowest_s = max(found.slowest_s, time.perf_counter() - began)
+            found.slowest_s = max(found.slowest_s, time.thread_time() - began)
             found.statuses[statuses[0]] += 1
             host = environ.get("HTTP_HOST", "").strip().lower()
             if statuses[0][:3] not in ("200", "403", "404", "405") or (

@@ -24,7 +24,7 @@ def test_a_kill_misses_nothing_and_repeats_at_most_once(point, tmp_path, warehou
         write(warehouse, COVERAGE, [coverage(at=now())])
         write(warehouse, STORMS, [found | {"is_open": is_open}])
         killed(point, tmp_path / "halted", *options)
-        assert 0 == notify("notify", "--once", *options).wait(60)
+        assert 0 == notify("notify", "--once", *options).wait(120)
         mine = [post for post in received.bodies("/hook") if post["status"] == status]
         assert len(mine) in (1, 2), "told, and at most once too often"
         assert len({post["id"] for post in mine}) == 1, "and then it says that it is the same"

@@ -115,7 +115,7 @@ def test_they_are_served_on_loopback_and_nothing_else_is():
 
 
 def status(port: int, host: str | None, path: str = "/metrics", method: str = "GET") -> int:
-    asked = HTTPConnection("127.0.0.1", port, timeout=10)
+    asked = HTTPConnection("127.0.0.1", port, timeout=120)
     asked.putrequest(method, path, skip_host=True)
     if host is not None:
         asked.putheader("Host", host)
@@ -157,7 +157,7 @@ def test_scrapes_are_answered_while_others_hold_connections(server, kind):
             began = time.monotonic()
             assert 200 == status(server.port, "localhost")
             # Behind the others it would wait for ever.
-            assert time.monotonic() - began < 5
+            assert time.monotonic() - began < 60
         assert threading.active_count() <= threads + 1, "that of the test itself"
 
 

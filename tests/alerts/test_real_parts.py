@@ -68,7 +68,7 @@ def test_a_broker_says_how_far_its_topic_goes(alone):
     watch = TopicWatch(Cluster(name="kafka", bootstrap_servers=alone.bootstrap_servers))
     assert {} == watch.ask().ends, "nothing has ever happened"
     admin = AdminClient({"bootstrap.servers": alone.bootstrap_servers})
-    admin.create_topics([NewTopic(OFFSETS_TOPIC, 2, 1)])[OFFSETS_TOPIC].result(30)
+    admin.create_topics([NewTopic(OFFSETS_TOPIC, 2, 1)])[OFFSETS_TOPIC].result(120)
     producer = Producer({"bootstrap.servers": alone.bootstrap_servers, "client.id": "__admin_client"})
     before = watch.ask().ends[1]
     for _ in range(3):

@@ -24,13 +24,13 @@ rows = pa.array(range(1_000_000))
 with connect() as engine:
     engine.execute("SELECT 1")
 if os.fork() == 0:
-    time.sleep(60)
+    time.sleep(600)
 print("ready", flush=True)
-time.sleep(60)
+time.sleep(600)
 """
 
 
-def until(found, seconds=60):
+def until(found, seconds=300):
     end = time.monotonic() + seconds
     while not (out := found()):
         assert time.monotonic() < end

@@ -71,6 +71,6 @@ def test_a_measurement_that_is_terminated_leaves_no_process_behind(tmp_path: Pat
         assert run.stdout is not None
         child = int(run.stdout.readline())
         run.terminate()
-        assert 128 + signal.SIGTERM == run.wait(60)
+        assert 128 + signal.SIGTERM == run.wait(120)
     with pytest.raises(ProcessLookupError):
         os.kill(child, 0)

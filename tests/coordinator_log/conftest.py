@@ -34,7 +34,7 @@ def ruled_broker(tmp_path_factory):
     with Broker(tmp_path_factory.mktemp("broker"), overrides=overrides) as broker:
         admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
         for done in admin.create_topics([NewTopic(name, 1, 1) for name in topics]).values():
-            done.result(10)
+            done.result(120)
         rules = [
             rule(ResourceType.TOPIC, "events", AclOperation.WRITE),
             rule(ResourceType.TOPIC, "marks", AclOperation.WRITE),
@@ -46,7 +46,7 @@ def ruled_broker(tmp_path_factory):
             ),
         ]
         for done in admin.create_acls(rules).values():
-            done.result(10)
+            done.result(120)
         yield broker
 
 
@@ -62,6 +62,6 @@ def allow_reading(servers):
     def allow(topic: str) -> None:
         admin = AdminClient({"bootstrap.servers": servers})
         for done in admin.create_acls([rule(ResourceType.TOPIC, topic, AclOperation.READ)]).values():
-            done.result(10)
+            done.result(120)
 
     return allow

@@ -88,7 +88,7 @@ def expire(broker: Broker, admin: AdminClient) -> None:
     changes = [ConfigEntry(k, v, incremental_operation=AlterConfigOpType.SET) for k, v in set_to.items()]
     topic = ConfigResource(ResourceType.OFFSETS_TOPIC, OFFSETS_TOPIC, incremental_configs=changes)
     for done in admin.incremental_alter_configs([topic]).values():
-        done.result(20)
+        done.result(120)
     data = broker.directory / "data"
     wait_until(lambda: not any(f.stat().st_size for f in data.glob(f"{OFFSETS_TOPIC}-*/*.log")), 60)
 
@@ -98,8 +98,8 @@ def test_a_recreated_topic_is_read_whole_in_a_new_epoch(matrix, warehouse, faili
     killed("ingest", warehouse, cluster, INGEST["commits file written"])
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
     for done in admin.delete_topics([OFFSETS_TOPIC, cluster.events_topic]).values():
-        done.result(20)
-    wait_until(lambda: not {OFFSETS_TOPIC, cluster.events_topic} & admin.list_topics(timeout=10).topics.keys(), 60)
+        done.result(120)
+    wait_until(lambda: not {OFFSETS_TOPIC, cluster.events_topic} & admin.list_topics(timeout=120).topics.keys(), 60)
     record(cluster)
     trial.is_hit = True
     trial.seconds = finished("ingest", warehouse, cluster)

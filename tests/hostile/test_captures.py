@@ -68,7 +68,7 @@ def test_a_small_file_never_becomes_much_memory(tmp_path, bomb) -> None:
         command = [sys.executable, "-P", "-c", REPLAY, given, "--warehouse", tmp_path / "w"]
         command += ["--batches", "0"] if name == "recorded" else []
         environment = os.environ | {"REGROUP_CAPTURE_MB": "64", "PYTHONPATH": str(ROOT)}
-        ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
+        ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
         assert 2 == ended.returncode, ended.stderr
         used[name] = int(ended.stdout) / 1024
     assert "needs more than 64 MB of memory" in ended.stderr
@@ -80,7 +80,7 @@ def test_a_pipe_does_not_hang_a_process(tmp_path) -> None:
     folder = folder_with(tmp_path, REFUSED["a log is a pipe"][0])
     command = [sys.executable, "-P", "-m", "jobs.cli", "replay", folder, "--warehouse", tmp_path / "w"]
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
     assert 2 == ended.returncode
     assert "a named pipe" in ended.stderr
 

@@ -64,7 +64,7 @@ def test_a_process_prints_signs_instead_in_its_traceback_too() -> None:
     )
     command = [sys.executable, "-P", "-c", program, "doctor"]
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
     assert 1 == ended.returncode
     assert "Traceback" in ended.stderr
     assert SIGNS in ended.stderr

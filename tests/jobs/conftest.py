@@ -76,7 +76,7 @@ def record(cluster: Cluster, capture: Capture = RECORDED) -> None:
     topics = [NewTopic("__consumer_offsets", partitions, 1), NewTopic(cluster.events_topic, 2, 1)]
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
     for made in admin.create_topics(topics).values():
-        made.result(30)
+        made.result(120)
     # Only an admin client's id may write to an internal topic.
     own = {"client.id": "__admin_client", "enable.idempotence": True}  # what is sent again keeps its place
     producer = Producer({"bootstrap.servers": cluster.bootstrap_servers, **own})

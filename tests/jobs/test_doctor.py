@@ -34,7 +34,7 @@ RULES = {
 def broker(tmp_path_factory):
     with Broker(tmp_path_factory.mktemp("ruled"), overrides=RULES) as broker:
         admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
-        admin.create_topics([NewTopic(TOPIC, 2, 1)])[TOPIC].result(30)
+        admin.create_topics([NewTopic(TOPIC, 2, 1)])[TOPIC].result(120)
         producer = Producer({"bootstrap.servers": broker.bootstrap_servers, "client.id": "__admin_client"})
         for _ in range(2):
             producer.produce(TOPIC, b"", b"", 0)
@@ -57,8 +57,8 @@ def granted(broker):
 
 def unruled(admin: AdminClient, rules: list[AclBindingFilter]) -> None:
     for found in admin.delete_acls(rules).values():
-        found.result(30)
-    wait_until(lambda: not any(admin.describe_acls(rule).result(30) for rule in rules))
+        found.result(120)
+    wait_until(lambda: not any(admin.describe_acls(rule).result(120) for rule in rules))
 
 
 @pytest.fixture
@@ -99,8 +99,8 @@ def test_a_right_that_is_withdrawn_is_no_gap_but_a_sentence(broker, granted, rig
 
 def test_the_right_to_send_marks_is_reported_but_not_required(doctor, broker) -> None:
     admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
-    if EVENTS not in admin.list_topics(timeout=10).topics:
-        admin.create_topics([NewTopic(EVENTS, 1, 1)])[EVENTS].result(30)
+    if EVENTS not in admin.list_topics(timeout=120).topics:
+        admin.create_topics([NewTopic(EVENTS, 1, 1)])[EVENTS].result(120)
     assert "writing to regroup-events: allowed" in doctor()[1]
     rule = allowed(admin, AclOperation.READ, EVENTS)
     code, printed = doctor()
@@ -111,8 +111,8 @@ def test_the_right_to_send_marks_is_reported_but_not_required(doctor, broker) ->
 
 def test_a_topic_that_everybody_may_write_to_is_warned_of(doctor, broker) -> None:
     admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
-    if EVENTS not in admin.list_topics(timeout=10).topics:
-        admin.create_topics([NewTopic(EVENTS, 1, 1)])[EVENTS].result(30)
+    if EVENTS not in admin.list_topics(timeout=120).topics:
+        admin.create_topics([NewTopic(EVENTS, 1, 1)])[EVENTS].result(120)
     assert "who writes to" not in doctor()[1]
     rule = allowed(admin, AclOperation.WRITE, EVENTS, principal="User:*")
     code, printed = doctor()

@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
@@ -18,6 +17,7 @@ from jobs.processes.worker_process import NICER, WorkerProcessError
 from pipelines.arrow_types import stored
 from pipelines.gold.groups import INPUTS, Known, gold_of_few
 from pipelines.gold.rows import AnalysisConfig
+from testing.running import is_running
 from testing.waiting import wait_until
 from tests.gold.histories import START, EagerGroup
 from tests.whole_rows import whole
@@ -93,6 +93,6 @@ def test_it_ends_with_who_started_it() -> None:
     )
     with subprocess.Popen([sys.executable, "-c", asks], stdout=subprocess.PIPE, text=True) as parent:
         child = int(parent.stdout.readline())
-        assert Path(f"/proc/{child}").exists()
+        assert is_running(child)
         parent.kill()
-    wait_until(lambda: not Path(f"/proc/{child}").exists() or " Z " in Path(f"/proc/{child}/stat").read_text())
+    wait_until(lambda: not is_running(child))

@@ -30,7 +30,7 @@ from pipelines.silver.rows import silver_rows
 from testing.waiting import wait_until
 from testing.warehouses.rebuilding import histories
 
-WITHIN_S = 40
+WITHIN_S = 300
 BLOCKED_S = 12.0
 """Longer than the poll interval of 8 s by the time in which the others take over and commit."""
 

@@ -44,8 +44,8 @@ def test_every_group_rebalances_and_nothing_stays_behind(tmp_path, end, status):
         family = descendants(lab.pid)
         assert len(family) > len(CHURN.groups)
         lab.send_signal(end)
-        assert status == lab.wait(30)
-        wait_until(lambda: not family & parents().keys(), seconds=20)
+        assert status == lab.wait(120)
+        wait_until(lambda: not family & parents().keys())
     finally:
         lab.kill()
         printed = lab.communicate()[0]

@@ -11,10 +11,13 @@ from pathlib import Path
 import pytest
 
 from jobs.processes.processes import Supervised
+from testing.running import is_running
 from testing.waiting import wait_until
 
 ROOT = Path(__file__).parents[2]
-STUBBORN = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('up', flush=True); time.sleep(60)"
+STUBBORN = (
+    "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('up', flush=True); time.sleep(600)"
+)
 
 
 def is_alive(pid: int) -> bool:
@@ -26,7 +29,7 @@ def is_alive(pid: int) -> bool:
 
 
 def test_a_stopped_child_is_gone_when_stop_returns(tmp_path):
-    child = Supervised(["sleep", "60"], output=tmp_path / "out")
+    child = Supervised(["sleep", "600"], output=tmp_path / "out")
     child.stop()
     assert not is_alive(child.pid)
 
@@ -39,7 +42,7 @@ def test_a_child_that_ignores_sigterm_is_killed_after_the_grace_period(tmp_path)
 
 
 def test_a_child_gives_way_within_the_session_where_niceness_counts(tmp_path):
-    child = Supervised(["sleep", "60"], output=tmp_path / "out", nicer=7)
+    child = Supervised(["sleep", "600"], output=tmp_path / "out", nicer=7)
     assert os.getpriority(os.PRIO_PROCESS, child.pid) == os.getpriority(os.PRIO_PROCESS, 0) + 7
     assert os.getsid(child.pid) == os.getsid(0)
     assert os.getpgid(child.pid) == child.pid
@@ -47,9 +50,9 @@ def test_a_child_gives_way_within_the_session_where_niceness_counts(tmp_path):
 
 
 def test_a_child_ends_when_its_supervisor_is_killed(tmp_path):
-    child = Supervised(["sleep", "60"], output=tmp_path / "out")
+    child = Supervised(["sleep", "600"], output=tmp_path / "out")
     os.kill(child._supervisor.pid, signal.SIGKILL)
-    wait_until(lambda: not is_alive(child.pid))
+    wait_until(lambda: not is_running(child.pid))
     child.stop()
 
 
@@ -64,10 +67,10 @@ def test_a_child_that_ends_by_itself_is_noticed(tmp_path):
 def test_a_child_ends_when_its_parent_is_killed(tmp_path, end):
     program = (
         "import time; from pathlib import Path; from jobs.processes.processes import Supervised\n"
-        f"print(Supervised(['sleep', '60'], output=Path({str(tmp_path / 'out')!r})).pid, flush=True); time.sleep(60)"
+        f"print(Supervised(['sleep', '600'], output=Path({str(tmp_path / 'out')!r})).pid, flush=True); time.sleep(600)"
     )
     with subprocess.Popen([sys.executable, "-c", program], cwd=ROOT, stdout=subprocess.PIPE) as parent:
         child = int(parent.stdout.readline())
-        assert is_alive(child)
+        assert is_running(child)
         parent.send_signal(end)
-    wait_until(lambda: not is_alive(child))
+    wait_until(lambda: not is_running(child))

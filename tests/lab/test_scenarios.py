@@ -25,7 +25,7 @@ from testing.warehouses.rebuilding import histories
 
 pytestmark = pytest.mark.slow
 
-WITHIN_S = 40
+WITHIN_S = 300
 NOTHING: dict[str, list] = {"groups": [], "group_events": [], "generations": []}
 
 

@@ -35,7 +35,7 @@ def rows(warehouse, table=MARKS) -> list[dict]:
 def marked(broker, monkeypatch) -> Cluster:
     cluster = Cluster(name="kafka", bootstrap_servers=broker.bootstrap_servers, events_topic="marked")
     admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
-    admin.create_topics([NewTopic(cluster.events_topic, 1, 1)])[cluster.events_topic].result(10)
+    admin.create_topics([NewTopic(cluster.events_topic, 1, 1)])[cluster.events_topic].result(120)
     for at in (*TIMES, TIMES[0]):
         target = ["--bootstrap-servers", broker.bootstrap_servers, "--topic", cluster.events_topic]
         assert 0 == main(["mark", "v2.31", "--at", at, "--group", "billing", "--by", "ci", *target])

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from testing.running import is_running
 from testing.waiting import wait_until
 
 BEGIN = """
@@ -44,14 +45,18 @@ with WorkerProcess(posix.getppid, nicer=3) as worker:
 """
 SPARK = """
 from jobs.spark.spark import session
+from testing.running import is_running
+from testing.waiting import wait_until
 
 def parents(batches):
     import os, pyarrow
     for _ in batches:
-        yield pyarrow.RecordBatch.from_pydict({"name": [Path(f"/proc/{os.getppid()}/stat").read_text().split()[3]]})
+        daemon = os.getppid()
+        of = int(Path(f"/proc/{daemon}/stat").read_text().split()[3])
+        yield pyarrow.RecordBatch.from_pydict({"daemon": [daemon], "of": [of]})
 
 def seen():
-    return spark.range(1).mapInArrow(parents, "name STRING").collect()[0].name
+    return spark.range(1).mapInArrow(parents, "daemon LONG, of LONG").collect()[0]
 
 template.start(["pyspark.worker"])
 with WorkerProcess(posix.getppid) as worker:
@@ -59,8 +64,8 @@ with WorkerProcess(posix.getppid) as worker:
 spark = session("test")
 first = seen()
 os.kill(forking, 9)
-time.sleep(1)
-print(json.dumps([forking, first, seen()]), flush=True)
+wait_until(lambda: not is_running(first.daemon))
+print(json.dumps([forking, first.of, seen().of]), flush=True)
 os._exit(0)
 """
 WAITING = """
@@ -105,7 +110,7 @@ def test_forks_the_template_and_its_folder_end_with_who_started_them() -> None:
         template, fork, folder = json.loads(parent.stdout.readline())
         assert Path(folder).stat().st_mode & 0o077 == 0, "others could start processes in our name"
         os.kill(parent.pid, signal.SIGKILL)
-    wait_until(lambda: not any(_runs(pid) for pid in (template, fork)))
+    wait_until(lambda: not any(map(is_running, (template, fork))))
     wait_until(lambda: not Path(folder).exists())
 
 
@@ -133,8 +138,8 @@ def test_the_folder_of_a_template_that_was_killed_is_removed_at_the_next_start(t
 
 def test_workers_of_spark_are_forked_and_still_start_after_the_template_was_killed() -> None:
     template, first, second = _printed(SPARK)
-    assert int(first) == template, "the daemon of Spark's workers is a fork"
-    assert int(second) != template
+    assert first == template, "the daemon of Spark's workers is a fork"
+    assert second != template
 
 
 def test_the_program_has_no_thread_that_a_fork_would_break_when_up_is_loaded() -> None:
@@ -146,10 +151,3 @@ def test_the_program_has_no_thread_that_a_fork_would_break_when_up_is_loaded() -
     done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True)
     # jemalloc notices a fork, and continues without its own.
     assert len([name for name in done.stdout.split() if name != "jemalloc_bg_thd"]) == 1, done.stdout
-
-
-def _runs(pid: int) -> bool:
-    try:
-        return " Z " not in Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
-    except (FileNotFoundError, ProcessLookupError):
-        return False

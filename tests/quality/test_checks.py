@@ -209,8 +209,8 @@ def test_up_checks_now_and_then_and_leaves_no_process_when_it_stops(sound: Path,
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
     stopped = threading.Event()
     check_quality(Settings(warehouse=sound, quality_seconds=0.1), stopped)
-    wait_until(lambda: HealthStore(LocalLake(sound, fresh_seconds=0)).results(), 120)
+    wait_until(lambda: HealthStore(LocalLake(sound, fresh_seconds=0)).results())
     stopped.set()
     (checking,) = [each for each in threading.enumerate() if each.name == "quality"]
-    checking.join(20)
+    checking.join(120)
     assert not checking.is_alive()

@@ -39,7 +39,7 @@ def grouped(brokers):
     """A cluster with a topic and a group of one consumer."""
     options = {"bootstrap.servers": brokers[0].bootstrap_servers}
     admin = AdminClient(options | {"log_level": 0})
-    admin.create_topics([NewTopic("read", 2, 1)])["read"].result(20)
+    admin.create_topics([NewTopic("read", 2, 1)])["read"].result(120)
     consumer = Consumer(options | {"group.id": "readers", "client.id": "reader"})
     consumer.subscribe(["read"])
     while not consumer.assignment():
@@ -67,7 +67,7 @@ def test_a_look_tells_groups_members_topic_ids_and_settings(grouped) -> None:
 
 def test_end_offsets_are_reported_from_before_a_group_changes_and_after(grouped) -> None:
     admin, poller, producer = AdminClient(grouped | {"log_level": 0}), Poller(grouped), Producer(grouped)
-    admin.create_topics([NewTopic("behind", 2, 1)])["behind"].result(20)
+    admin.create_topics([NewTopic("behind", 2, 1)])["behind"].result(120)
     members = [Consumer(grouped | {"group.id": "laggards", "client.id": f"laggard-{n}"}) for n in range(2)]
 
     def joined(count: int) -> None:
@@ -139,7 +139,7 @@ def test_a_missing_permission_is_named_once_and_the_rest_goes_on(tmp_path) -> No
     with Broker(tmp_path, overrides=overrides) as broker:
         options = {"bootstrap.servers": broker.bootstrap_servers}
         admin = AdminClient(options | {"log_level": 0})
-        admin.create_topics([NewTopic("seen", 1, 1)])["seen"].result(20)
+        admin.create_topics([NewTopic("seen", 1, 1)])["seen"].result(120)
         rules = [
             AclBinding(
                 ResourceType.BROKER,
@@ -156,7 +156,7 @@ def test_a_missing_permission_is_named_once_and_the_rest_goes_on(tmp_path) -> No
             )
         ]
         for done in admin.create_acls(rules).values():
-            done.result(10)
+            done.result(120)
         poller, wanted = Poller(options), {"list_partition_reassignments", "describe_configs"}
         seen = []
 
@@ -218,7 +218,7 @@ def test_a_topic_that_a_leader_invented_is_reported_as_one_without_partitions(gr
     poller._missing_topics()
     described = {each["topic"]: each["partitions"] for each in poller._seen if each["kind"] == "topic"}
     assert {"nobody-made-this": [], "no/valid name": []} == described
-    assert "nobody-made-this" not in admin.list_topics(timeout=10).topics
+    assert "nobody-made-this" not in admin.list_topics(timeout=120).topics
     poller.close()
 
 

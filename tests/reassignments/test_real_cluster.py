@@ -29,7 +29,7 @@ def cluster(brokers):
 
 def filled(servers: str, topic: str, assignment: list[list[int]]) -> None:
     admin = AdminClient({"bootstrap.servers": servers})
-    admin.create_topics([NewTopic(topic, len(assignment), replica_assignment=assignment)])[topic].result(20)
+    admin.create_topics([NewTopic(topic, len(assignment), replica_assignment=assignment)])[topic].result(120)
     producer = Producer({"bootstrap.servers": servers})
     for partition in range(len(assignment)):
         for _ in range(24):

@@ -56,7 +56,7 @@ def config(tmp_path) -> Iterator[Path]:
     with Broker(tmp_path / "broker") as broker:
         there = {"bootstrap.servers": broker.bootstrap_servers}
         admin = AdminClient(there)
-        admin.create_topics([NewTopic("orders", 2, 1)])["orders"].result(10)
+        admin.create_topics([NewTopic("orders", 2, 1)])["orders"].result(120)
         member = Consumer(there | {"group.id": "billing", "auto.offset.reset": "earliest"})
         member.subscribe(["orders"])
         wait_until(lambda: member.poll(0.2) or member.assignment())

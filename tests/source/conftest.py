@@ -27,13 +27,13 @@ class Topic:
         self._producer = Producer({"bootstrap.servers": servers, "linger.ms": 0, "max.in.flight": 1})
 
     def create(self, partitions: int = 2) -> Topic:
-        self.admin.create_topics([NewTopic(self.name, partitions, 1)])[self.name].result(10)
+        self.admin.create_topics([NewTopic(self.name, partitions, 1)])[self.name].result(120)
         # The controller has answered; a broker knows of it a little later.
         wait_until(lambda: topic_ends(self.admin, self.name))
         return self
 
     def delete(self) -> None:
-        self.admin.delete_topics([self.name])[self.name].result(10)
+        self.admin.delete_topics([self.name])[self.name].result(120)
 
     def write(self, records, partition: int = 0) -> None:
         for record in records:

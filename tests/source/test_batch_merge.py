@@ -24,7 +24,7 @@ class Streams:
             with self.batch_merge.under_way():
                 begun.set()
                 if when:
-                    assert when.wait(30)
+                    assert when.wait(120)
                 try:
                     self.batch_merge.hand_on({name: name})
                 except ValueError as error:
@@ -32,11 +32,11 @@ class Streams:
 
         self.threads.append(threading.Thread(target=run))
         self.threads[-1].start()
-        assert begun.wait(30)
+        assert begun.wait(120)
 
     def join(self) -> None:
         for thread in self.threads:
-            thread.join(30)
+            thread.join(120)
             assert not thread.is_alive()
 
 
@@ -70,7 +70,7 @@ def test_a_stream_that_reads_for_long_does_not_hold_up_the_others() -> None:
     streams = Streams(BatchMerge(build, patience_s=0.05))
     streams.start("backlog", when=is_read)
     streams.start("records")
-    assert is_built.wait(30)
+    assert is_built.wait(120)
     is_read.set()
     streams.join()
     assert built == [{"records"}, {"backlog"}]

@@ -31,7 +31,7 @@ def bomb(servers: str, topic: str, sizes: list[int]) -> None:
 def test_reading_goes_on_after_batches_that_cannot_be_unpacked(broker) -> None:
     servers, topic = broker.bootstrap_servers, "bombs"
     admin = AdminClient({"bootstrap.servers": servers})
-    admin.create_topics([NewTopic(topic, 1, 1)])[topic].result(20)
+    admin.create_topics([NewTopic(topic, 1, 1)])[topic].result(120)
     good = Producer({"bootstrap.servers": servers})
     for sizes in ([LARGE], [1 << 20] * 150, [], [LARGE], [LARGE]):
         good.produce(topic, b"good")

@@ -21,8 +21,8 @@ def committed(broker, cluster):
     from confluent_kafka import TopicPartition
 
     admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
-    if "captured-in" not in admin.list_topics(timeout=10).topics:
-        admin.create_topics([NewTopic("captured-in", 1, 1)])["captured-in"].result(10)
+    if "captured-in" not in admin.list_topics(timeout=120).topics:
+        admin.create_topics([NewTopic("captured-in", 1, 1)])["captured-in"].result(120)
     consumer.commit(offsets=[TopicPartition("captured-in", 0, 5)], asynchronous=False)
     consumer.close()
     return Settings(clusters=(cluster,))
@@ -45,7 +45,7 @@ def test_the_marks_of_the_events_topic_are_among_the_polls(committed, broker, tm
     (cluster,) = committed.clusters
     marked = replace(cluster, events_topic="captured-events")
     admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
-    admin.create_topics([NewTopic("captured-events", 2, 1)])["captured-events"].result(10)
+    admin.create_topics([NewTopic("captured-events", 2, 1)])["captured-events"].result(120)
     target = ["--bootstrap-servers", broker.bootstrap_servers, "--topic", "captured-events"]
     assert 0 == main(["mark", "v2.31", "--at", "2026-11-21T12:01:40Z", *target])
     assert 0 == run(Settings(clusters=(marked,)), arguments(tmp_path / "out"))

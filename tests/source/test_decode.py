@@ -114,8 +114,8 @@ def test_keys_that_name_no_group_are_counted(topic, capsys) -> None:
 def test_the_coordinators_own_topic_is_the_default(broker, decode) -> None:
     servers = {"bootstrap.servers": broker.bootstrap_servers}
     admin = AdminClient(servers)
-    if "decoded-in" not in admin.list_topics(timeout=10).topics:
-        admin.create_topics([NewTopic("decoded-in", 1, 1)])["decoded-in"].result(10)
+    if "decoded-in" not in admin.list_topics(timeout=120).topics:
+        admin.create_topics([NewTopic("decoded-in", 1, 1)])["decoded-in"].result(120)
         wait_until(lambda: topic_ends(admin, "decoded-in"))
     member = Consumer(servers | {"group.id": "decoded"})
     member.commit(offsets=[TopicPartition("decoded-in", 0, 5)], asynchronous=False)
@@ -133,7 +133,7 @@ def test_following_goes_on_with_what_comes(topic) -> None:
         assert 0 == json.loads(process.stdout.readline())["offset"]
         topic.write([commit(1)])
         assert 1 == json.loads(process.stdout.readline())["offset"]
-        assert 0 == process.wait(20)
+        assert 0 == process.wait(120)
 
 
 def test_a_reader_that_leaves_ends_the_command_in_silence(topic) -> None:

@@ -51,7 +51,7 @@ def columns(options, topic, ranges, *, is_flat, records_at_once=700):
 def test_both_read_the_same_of_a_topic(topic, time_of) -> None:
     name, random = f"{topic.name}-{time_of}", Random(5)
     config = {"message.timestamp.type": time_of, "max.message.bytes": "5000000"}
-    topic.admin.create_topics([NewTopic(name, 3, 1, config=config)])[name].result(10)
+    topic.admin.create_topics([NewTopic(name, 3, 1, config=config)])[name].result(120)
     strings = [None, b"", b"\x00", *(random.randbytes(size) for size in (1, 24, 24, 24, 80, 5_000, 70_000))]
     given_ones = [(random.choice(strings), random.choice(strings)) for _ in range(2_000)]
     given_ones += [*golden(), (b"large", random.randbytes(3_000_000))]

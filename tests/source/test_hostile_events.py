@@ -183,7 +183,7 @@ class Events:
     def topic(self, name):
         name = f"{name}-{self.number}"
         topic = NewTopic(name, 1, 1, config={"max.message.bytes": "9000000"})
-        self.admin.create_topics([topic])[name].result(10)
+        self.admin.create_topics([topic])[name].result(120)
         wait_until(lambda: topic_ends(self.admin, name))
         return name
 

@@ -47,7 +47,7 @@ def test_a_process_that_is_started_within_is_filtered_for_as_long_as_it_runs(cap
     program = f"import sys; input(); sys.stderr.write({LATE!r} + 'the end\\n')"
     with filtered_stderr():
         process = subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE)
-    process.communicate(b"\n", timeout=30)
+    process.communicate(b"\n", timeout=120)
     printed = []
 
     def is_printed() -> bool:

@@ -250,7 +250,7 @@ def test_offsets_without_any_record_are_an_error_that_says_why(spark, tables, to
 
     # Only the marker is left: a log that has offsets and gives no record.
     (done,) = topic.admin.delete_records([TopicPartition(topic.name, 0, 1)]).values()
-    done.result(10)
+    done.result(120)
     with pytest.raises(UserError, match="gave not one record"):
         ingest(spark, tables, stream)
 

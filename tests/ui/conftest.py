@@ -55,11 +55,16 @@ def browser() -> Iterator[Browser]:
         browser.close()
 
 
+PATIENCE_MS = 120_000
+"""A busy machine takes many times as long for a page as a quick one."""
+
+
 class Watched:
     """A page and everything about it that must not happen."""
 
     def __init__(self, page: Page, address: str) -> None:
         self.page, self.address, self.wrong = page, address, []
+        page.set_default_timeout(PATIENCE_MS)
         page.on("console", lambda m: m.type in ("error", "warning") and self.wrong.append(f"{m.type}: {m.text}"))
         page.on("pageerror", lambda e: self.wrong.append(f"uncaught: {e}"))
         page.on("dialog", lambda d: (self.wrong.append(f"dialog: {d.message}"), d.dismiss()))

@@ -168,7 +168,7 @@ def test_a_page_fills_by_itself_when_tables_arrive(browser, tmp_path, now):
         watched = Watched(context.new_page(), address)
         page = watched.open("/", ".empty.missing")
         sample.write(tmp_path / "later", sample.static(now))
-        page.wait_for_selector(".ag-row >> text=pricing-static", timeout=15_000)
+        page.wait_for_selector(".ag-row >> text=pricing-static")
         assert [] == watched.wrong
         context.close()
 

@@ -133,14 +133,14 @@ def test_a_look_at_the_versions_holds_nobody_up_who_has_seen_some(databricks, mo
     seen, began, gate = len(databricks.asked), threading.Event(), threading.Event()
     response = databricks.engine.response
     monkeypatch.setattr(
-        databricks.engine, "response", lambda *given: began.set() or (gate.wait(10) and response(*given))
+        databricks.engine, "response", lambda *given: began.set() or (gate.wait(120) and response(*given))
     )
     clock[0] += 9
     lake.versions()
     assert seen == len(databricks.asked), "looked at just now"
     clock[0] += 2
     assert lake.versions(), "while another look is under way"
-    assert began.wait(10)
+    assert began.wait(120)
     gate.set()
 
 

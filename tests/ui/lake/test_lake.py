@@ -120,7 +120,7 @@ def test_who_asks_the_same_at_once_is_answered_by_one_question():
 
     def ask():
         asked.append(1)
-        assert release.wait(10)
+        assert release.wait(120)
         return Rows([{"a": 1}], is_capped=False)
 
     with ThreadPoolExecutor(8) as pool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from threading import Event, Thread
 
@@ -17,7 +17,7 @@ KINDS = {"nothing": b"", "header": HEAD, "body": BODY, "chunks": CHUNKED, "keep-
 
 
 def connect(port: int, begun: bytes = b"") -> socket.socket:
-    opened = socket.create_connection(("127.0.0.1", port), timeout=5)
+    opened = socket.create_connection(("127.0.0.1", port), timeout=120)
     opened.sendall(begun)
     return opened
 
@@ -42,7 +42,7 @@ def held(port: int, kind: str, count: int) -> Iterator[None]:
                     each.close()
                     opened[at] = connect(port, KINDS[kind])
                 finally:
-                    opened[at].settimeout(5)
+                    opened[at].settimeout(120)
 
     with ExitStack() as stack:
         opened = [connect(port, KINDS[kind]) for _ in range(count)]
@@ -54,10 +54,18 @@ def held(port: int, kind: str, count: int) -> Iterator[None]:
         yield
 
 
-def closed_after(opened: socket.socket, within: float, meanwhile: Callable[[], None] = lambda: None) -> float:
-    """Seconds until the server closes the connection; fails after `within` seconds."""
+def closed_after(port: int, begun: bytes, within: float, each: bytes = b"") -> float:
+    """Seconds until the server closes a new connection, which sends `each` again and again; fails after `within`.
+
+    They count from before the connection, since this process may pause when it is there.
+    """
     began = time.monotonic()
-    opened.settimeout(0.25)
+    with connect(port, begun) as opened:
+        opened.settimeout(0.25)
+        return _closed(opened, began, within, each)
+
+
+def _closed(opened: socket.socket, began: float, within: float, each: bytes) -> float:
     while time.monotonic() - began < within:
         try:
             if opened.recv(65_536) == b"":
@@ -67,7 +75,7 @@ def closed_after(opened: socket.socket, within: float, meanwhile: Callable[[], N
         except ConnectionResetError:
             return time.monotonic() - began
         try:
-            meanwhile()
+            opened.sendall(each)
         except OSError:
             return time.monotonic() - began
     raise AssertionError(f"still open after {within} s")

@@ -138,7 +138,7 @@ def test_a_taken_port_is_one_sentence(address, tmp_path):
     port = address.rpartition(":")[2]
     done = subprocess.run(
         [sys.executable, "-m", "dashboards.app", "--warehouse", str(tmp_path), "--port", port],
-        capture_output=True, text=True, timeout=30, check=False,
+        capture_output=True, text=True, timeout=120, check=False,
     )  # fmt: skip
     assert 2 == done.returncode
     assert done.stderr.startswith(

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.client import HTTPConnection
-from threading import Thread
+from threading import Event, Thread
 
 import pytest
 
@@ -51,7 +51,7 @@ def hasty(monkeypatch):
 def response(port: int, source: str = "127.0.0.1") -> tuple[int, float]:
     """Status of a page, and the seconds until it was there."""
     began = time.monotonic()
-    asked = HTTPConnection("127.0.0.1", port, timeout=30, source_address=(source, 0))
+    asked = HTTPConnection("127.0.0.1", port, timeout=120, source_address=(source, 0))
     asked.request("GET", "/")
     found = asked.getresponse()
     found.read()
@@ -68,12 +68,12 @@ def test_a_reader_is_answered_at_once_while_others_hold_connections(port, kind, 
             found.append(response(port))
             time.sleep(0.3)
         assert {200} == {status for status, _ in found}
-        # A machine whose cores are all busy may delay one of them.
-        assert sorted(took for _, took in found)[2] < 2
+        # Behind the others, each would wait until one of them is closed. A busy machine may delay some of them.
+        assert sorted(took for _, took in found)[2] < HEADER_S / 2
 
 
 def test_a_reader_who_keeps_his_connection_keeps_it_while_another_address_opens_many(port) -> None:
-    reader = HTTPConnection("127.0.0.1", port, timeout=10, source_address=("127.0.0.2", 0))
+    reader = HTTPConnection("127.0.0.1", port, timeout=120, source_address=("127.0.0.2", 0))
     reader.request("GET", "/healthz")
     reader.getresponse().read()
     used = reader.sock
@@ -87,31 +87,30 @@ def test_a_reader_who_keeps_his_connection_keeps_it_while_another_address_opens_
 
 
 def test_a_request_that_is_running_is_not_given_up_for_connections_that_only_wait(app) -> None:
+    are_held = Event()
+
     def slow(environ, start):
         if environ["PATH_INFO"] == "/healthz":
-            time.sleep(3)
+            assert are_held.wait(120)
+            time.sleep(1)
         return app(environ, start)
 
     with running(slow) as port:
-        reader = HTTPConnection("127.0.0.1", port, timeout=30)
+        reader = HTTPConnection("127.0.0.1", port, timeout=120)
         reader.request("GET", "/healthz")
         with held(port, "header", 2 * WAITING_MOST):
+            are_held.set()
             assert b"ok\n" == reader.getresponse().read()
         reader.close()
 
 
 @pytest.mark.parametrize(("begun", "each", "seconds"), [(b"", b"", 1.0), (HEAD, b"x", 1.0), (BODY, b"x", 2.0)])
 def test_a_request_that_does_not_arrive_in_time_ends_its_connection(hasty, port, begun, each, seconds) -> None:
-    opened = connect(port, begun)
-    took = closed_after(opened, 30, lambda: opened.sendall(each))
-    assert seconds <= took + 0.5
-    opened.close()
+    assert seconds <= closed_after(port, begun, 120, each) + 0.5
 
 
 def test_a_connection_without_a_further_request_ends(hasty, port) -> None:
-    opened = connect(port, KINDS["keep-alive"])
-    assert closed_after(opened, 30) > 2
-    opened.close()
+    assert closed_after(port, KINDS["keep-alive"], 120) > 2
 
 
 def test_an_answer_that_nobody_reads_ends_its_connection(hasty, port, monkeypatch) -> None:
@@ -120,7 +119,7 @@ def test_an_answer_that_nobody_reads_ends_its_connection(hasty, port, monkeypatc
     opened.connect(("127.0.0.1", port))
     wanted = b"GET /assets/plotly/plotly-cartesian.min.js HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
     opened.sendall(wanted * 20)
-    until = time.monotonic() + 30
+    until = time.monotonic() + 120
     while time.monotonic() < until:
         time.sleep(0.25)
         try:

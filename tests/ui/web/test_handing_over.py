@@ -276,7 +276,7 @@ def test_up_does_not_go_on_without_pages_that_refused_to_start(tmp_path) -> None
     log = tmp_path / "pages.log"
     command = [sys.executable, "-c", "import sys; sys.exit('The readers are no table of prefixes.')"]
     refused = up.Supervised(command, output=log)
-    refused.wait(30)
+    refused.wait(120)
     with pytest.raises(UserError, match=r"The pages ended at once.*The readers are no table of prefixes"):
         up.refuse_ended(refused, log)
     refused.stop()

@@ -1,0 +1,15 @@
+"""Whether processes still run, of whom a process may be anybody's child or nobody's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+def is_running(pid: int) -> bool:
+    """Whether the process has not ended; one that nobody has waited for yet has."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    # It may end between the opening and the reading of the file.
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return stat.rpartition(")")[2].split()[0] not in "ZX"
