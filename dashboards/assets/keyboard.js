@@ -75,9 +75,10 @@
     }
   }
 
-  function chord(letter) {
-    var both = pending && Date.now() - pending.since < LONGEST_PAUSE ? pending.letter + " " + letter : letter;
-    pending = letter === "g" && both === letter ? { letter: letter, since: Date.now() } : null;
+  // By the times of the key presses: a busy page may handle the second one much later.
+  function chord(letter, pressed) {
+    var both = pending && pressed - pending.since < LONGEST_PAUSE ? pending.letter + " " + letter : letter;
+    pending = letter === "g" && both === letter ? { letter: letter, since: pressed } : null;
     return both;
   }
 
@@ -96,7 +97,7 @@
       return;
     }
     arrow(event);
-    var key = chord(event.key.toLowerCase());
+    var key = chord(event.key.toLowerCase(), event.timeStamp);
     if (known(key) && press(key)) {
       event.preventDefault();
     }

@@ -73,7 +73,7 @@ def test_a_broker_says_how_far_its_topic_goes(alone):
     before = watch.ask().ends[1]
     for _ in range(3):
         producer.produce(OFFSETS_TOPIC, b"", b"", 1)
-    assert 0 == producer.flush(30)
+    assert 0 == producer.flush(120)
     assert (before[0], before[1] + 3) == watch.ask().ends[1]
     stopped = threading.Event()
     watch.last = None

@@ -118,7 +118,7 @@ def test_an_open_transaction_hides_nothing_behind_it(matrix, warehouse, failing,
     own = {"bootstrap.servers": cluster.bootstrap_servers}
     group = Consumer(own | {"group.id": "pending"})
     pending = Producer(own | {"transactional.id": "pending"})
-    pending.init_transactions(30)
+    pending.init_transactions(120)
     pending.begin_transaction()
     first, second = (TopicPartition(cluster.events_topic, partition, 7) for partition in range(2))
     pending.send_offsets_to_transaction([first], group.consumer_group_metadata(), 30)
@@ -127,5 +127,5 @@ def test_an_open_transaction_hides_nothing_behind_it(matrix, warehouse, failing,
     trial.found = difference(before, content(warehouse))
     # Both were read: a commit that may yet be rolled back, and the one behind it in the same partition.
     assert (0, 2) == (trial.found.lost, trial.found.duplicated)
-    pending.abort_transaction(20)
+    pending.abort_transaction(120)
     group.close()

@@ -107,7 +107,7 @@ def lived(trial: Trial, folder: Path, brokers: Brokers, read: Callable[[], objec
         """Something to commit, and all that has been written is read."""
         for number in range(100):
             producer.produce(READ, f"{event} {number}".encode())
-        assert 0 == producer.flush(60)
+        assert 0 == producer.flush(120)
         read()
 
     first = brokers.brokers[FIRST - 1]

@@ -91,7 +91,7 @@ def record(cluster: Cluster, capture: Capture = RECORDED) -> None:
         producer.produce("__consumer_offsets", r.value, r.key, **place)
     for line in capture.lines():
         producer.produce(cluster.events_topic, line.text.encode(), partition=line.number % 2, on_delivery=delivered)
-    assert producer.flush(60) == 0
+    assert producer.flush(120) == 0
     assert failed == []
 
 

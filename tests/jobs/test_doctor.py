@@ -38,7 +38,7 @@ def broker(tmp_path_factory):
         producer = Producer({"bootstrap.servers": broker.bootstrap_servers, "client.id": "__admin_client"})
         for _ in range(2):
             producer.produce(TOPIC, b"", b"", 0)
-        assert producer.flush(30) == 0
+        assert producer.flush(120) == 0
         yield broker
 
 

@@ -31,7 +31,7 @@ def test_data_address_and_log_stay_through_a_restart_and_a_crash(tmp_path):
         admin.create_topics([NewTopic("kept", 1, 1)])["kept"].result()
         producer = Producer({"bootstrap.servers": address})
         producer.produce("kept", b"one")
-        assert 0 == producer.flush(10)
+        assert 0 == producer.flush(120)
         broker.stop()
         broker.start()
         assert 1 == end_offset(broker)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib.util
 import shutil
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
@@ -61,16 +61,19 @@ class LiveGroups:
         read = histories(split(capture, ["offsets", "log"], 1, None), capture.meta)
         return {history.group_id: silver_rows(history, 10_000) for history in read if history.group_id in PLANS}
 
-    def until(self, *, members: int, happened: str) -> dict[str, Rows]:
-        """The rows, once each group is stable with so many members and this has happened in it."""
+    def until(self, *, members: int, happened: str, of: Collection[str] = PLANS) -> dict[str, Rows]:
+        """The rows, once each of these groups is stable with so many members and this has happened in it."""
         deadline = time.monotonic() + WITHIN_S
         while True:
             rows = self.rows()
             missing = [
                 group.plan.group_id
                 for group in self.groups
-                if [("Stable", members)] != [(g["state"], g["member_count"]) for g in _of(rows, group, "groups")]
-                or happened not in {event["kind"] for event in _of(rows, group, "group_events")}
+                if group.plan.group_id in of
+                and (
+                    [("Stable", members)] != [(g["state"], g["member_count"]) for g in _of(rows, group, "groups")]
+                    or happened not in {event["kind"] for event in _of(rows, group, "group_events")}
+                )
             ]
             if not missing:
                 return rows
@@ -107,6 +110,8 @@ def _play(live: LiveGroups) -> None:
     for group in live.groups:
         group.block(0, BLOCKED_S)
     time.sleep(BLOCKED_S)
+    left_for_a_while = {name for name, plan in PLANS.items() if plan.library in HAS_POLL_INTERVAL}
+    live.until(members=2, happened="poll_timeout", of=left_for_a_while)
     live.until(members=2, happened="joined")
     for group in live.groups:
         group.leave(1)

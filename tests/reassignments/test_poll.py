@@ -84,7 +84,7 @@ def test_end_offsets_are_reported_from_before_a_group_changes_and_after(grouped)
     joined(1)
     assert [] == ends() + ends(), "nothing changed"
     producer.produce("behind", b"x", partition=1)
-    assert 0 == producer.flush(20)
+    assert 0 == producer.flush(120)
     joined(2)
     before, now = ends()
     assert ({"0": 0, "1": 0}, {"0": 0, "1": 1}) == (before["ends"], now["ends"])

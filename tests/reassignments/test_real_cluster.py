@@ -34,7 +34,7 @@ def filled(servers: str, topic: str, assignment: list[list[int]]) -> None:
     for partition in range(len(assignment)):
         for _ in range(24):
             producer.produce(topic, bytes(MB // 8), partition=partition)
-    assert 0 == producer.flush(20)
+    assert 0 == producer.flush(120)
 
 
 def throttle(admin: KafkaAdminClient, topic: str, rate: int) -> None:
@@ -49,8 +49,10 @@ def throttle(admin: KafkaAdminClient, topic: str, rate: int) -> None:
 def test_a_throttled_reassignment_and_a_cancelled_one_are_reported_as_they_were(cluster, brokers) -> None:
     servers, admin = cluster
     filled(servers, "moved", [[1, 2], [1, 2], [1, 2]])
-    throttle(admin, "moved", MB // 2)
+    # 3 MB take a minute, until the throttle is raised: also a slow machine is back before they are there.
+    throttle(admin, "moved", MB // 20)
     poller = Poller({"bootstrap.servers": servers})
+    first_polled = time.time() * 1000
     seen = poller.poll()
     assert not poller.is_moving
     wanted = {
@@ -60,11 +62,13 @@ def test_a_throttled_reassignment_and_a_cancelled_one_are_reported_as_they_were(
     }
     submitted = time.time() * 1000
     admin.alter_partition_reassignments(wanted)
-    answered = time.time() * 1000
-    for _ in range(6):
-        seen += poller.poll()
+    seen += poller.poll()
+    then_polled = time.time() * 1000
+    for _ in range(5):
         assert poller.is_moving
         time.sleep(0.5)
+        seen += poller.poll()
+    assert poller.is_moving
     admin.alter_partition_reassignments({TopicPartition("moved", 1): None})
     seen += poller.poll()
     throttle(admin, "moved", 100 * MB)
@@ -94,8 +98,9 @@ def test_a_throttled_reassignment_and_a_cancelled_one_are_reported_as_they_were(
         assert {0: "completed", 1: "cancelled", 2: "completed"} == {p: r["state"] for p, r in found.items()}, name
         assert {0: [3, 2], 1: [2, 3], 2: [2, 1]} == {p: r["target_replicas"] for p, r in found.items()}, name
         assert {0: [1, 2], 1: [1, 2], 2: [1, 2]} == {p: r["original_replicas"] for p, r in found.items()}, name
-        off = 1500 if name == "poll" else 100
-        assert all(submitted - off < r["started_at"] < answered + off for r in found.values()), name
+        # The brokers print their lines when they have the order, which may be after the answer.
+        since = first_polled if name == "poll" else submitted
+        assert all(since - 100 < r["started_at"] < then_polled + 100 for r in found.values()), name
         assert ("bounded" if name == "poll" else "observed") == found[0]["evidence"]
     samples = [row for row in described["poll"]["reassignment_samples"] if row["partition"] == 0]
     shares = [row["progress"] for row in samples]

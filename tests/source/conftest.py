@@ -40,18 +40,18 @@ class Topic:
             self._producer.produce(
                 self.name, record.value, record.key, partition, timestamp=max(record.timestamp_ms, 1)
             )
-        assert self._producer.flush(10) == 0
+        assert self._producer.flush(120) == 0
 
     def write_in_a_transaction(self, records, partition: int = 0) -> None:
         """Leaves a control record behind the records."""
         producer = Producer({"bootstrap.servers": self.servers, "transactional.id": self.name})
-        producer.init_transactions(20)
+        producer.init_transactions(120)
         producer.begin_transaction()
         for record in records:
             producer.produce(self.name, record.value, record.key, partition, timestamp=1)
-        producer.flush(10)
+        producer.flush(120)
         written = self.end(partition)
-        producer.commit_transaction(20)
+        producer.commit_transaction(120)
         while self.end(partition) == written:
             time.sleep(0.01)  # the marker is written after the call has returned
 

@@ -25,7 +25,7 @@ def bomb(servers: str, topic: str, sizes: list[int]) -> None:
     producer = Producer(options)
     for size in sizes:
         producer.produce(topic, bytes(size))
-    assert 0 == producer.flush(60)
+    assert 0 == producer.flush(120)
 
 
 def test_reading_goes_on_after_batches_that_cannot_be_unpacked(broker) -> None:
@@ -35,10 +35,10 @@ def test_reading_goes_on_after_batches_that_cannot_be_unpacked(broker) -> None:
     good = Producer({"bootstrap.servers": servers})
     for sizes in ([LARGE], [1 << 20] * 150, [], [LARGE], [LARGE]):
         good.produce(topic, b"good")
-        good.flush(20)
+        good.flush(120)
         bomb(servers, topic, sizes)
     good.produce(topic, b"good")
-    good.flush(20)
+    good.flush(120)
     ends = topic_ends(admin, topic)
     assert ends is not None
     _, end = ends.ends[0]

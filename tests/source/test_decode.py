@@ -170,7 +170,7 @@ def test_a_brokers_segment_says_what_its_topic_says(broker, topic, decode, compr
     for at in range(200):
         record = commit(at, "billing-" * 10)
         producer.produce(topic.name, record.value, record.key, 0, timestamp=1_795_262_500_000 + at)
-    assert 0 == producer.flush(10)
+    assert 0 == producer.flush(120)
     folder = broker.directory / "data" / f"{topic.name}-0"
     (segment,) = folder.glob("*.log")
     if compression != "none":

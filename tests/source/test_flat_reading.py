@@ -57,13 +57,13 @@ def test_both_read_the_same_of_a_topic(topic, time_of) -> None:
     given_ones += [*golden(), (b"large", random.randbytes(3_000_000))]
     options = {"bootstrap.servers": topic.servers, "message.max.bytes": 5_000_000, "transactional.id": name}
     producer = Producer(options | {"compression.type": "zstd"})
-    producer.init_transactions(20)
+    producer.init_transactions(120)
     for at in range(0, len(given_ones), 300):
         producer.begin_transaction()
         for number, (key, value) in enumerate(given_ones[at : at + 300], at):
             headers = [("h", b"x")] if number % 7 == 0 else []
             producer.produce(name, value, key, number % 3, timestamp=1_000 + number, headers=headers)
-        assert producer.flush(20) == 0
+        assert producer.flush(120) == 0
         (producer.abort_transaction if at % 600 else producer.commit_transaction)(20)
     ends = topic_ends(topic.admin, name)
     assert ends is not None

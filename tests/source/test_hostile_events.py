@@ -190,7 +190,7 @@ class Events:
     def send(self, *messages, topic=None, headers=()):
         for message in messages:
             self.producer.produce(topic or self.cluster.events_topic, message, headers=list(headers))
-        assert 0 == self.producer.flush(20)
+        assert 0 == self.producer.flush(120)
 
     def ingest(self, **changes):
         cluster = replace(self.cluster, **changes)

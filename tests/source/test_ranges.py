@@ -69,25 +69,25 @@ def test_records_of_an_open_transaction_are_read(read, cluster, topic):
     from confluent_kafka import Producer
 
     producer = Producer({"bootstrap.servers": topic.servers, "transactional.id": "open"})
-    producer.init_transactions(20)
+    producer.init_transactions(120)
     producer.begin_transaction()
     producer.produce(topic.name, b"v", b"k", 0)
-    producer.flush(10)
+    producer.flush(120)
     assert [(0, 0)] == read(cluster, topic, (0, 0, 1))[0]
-    producer.abort_transaction(20)
+    producer.abort_transaction(120)
 
 
 def test_neither_an_open_nor_an_aborted_transaction_hides_what_was_written_behind_it(read, cluster, topic):
     from confluent_kafka import Producer
 
     producer = Producer({"bootstrap.servers": topic.servers, "transactional.id": "hanging"})
-    producer.init_transactions(20)
+    producer.init_transactions(120)
     producer.begin_transaction()
     producer.produce(topic.name, b"v", b"k", 0)
-    producer.flush(10)
+    producer.flush(120)
     topic.write([commit(1)])
     assert [(0, 0), (0, 1)] == read(cluster, topic, (0, 0, 2))[0]
-    producer.abort_transaction(20)
+    producer.abort_transaction(120)
     topic.write([commit(2)])
     places, gaps = read(cluster, topic, (0, 0, topic.end()))
     # The aborted record too: a client cannot see what became of it. The marker may come before or after the last one.

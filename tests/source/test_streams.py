@@ -41,7 +41,7 @@ def test_while_a_broker_is_away_its_streams_begin_again_and_then_go_on(spark, wa
             broker.start()
             producer = Producer({"bootstrap.servers": cluster.bootstrap_servers})
             producer.produce(cluster.events_topic, b"a line of somebody else's")
-            assert producer.flush(30) == 0
+            assert producer.flush(120) == 0
             wait_until(lambda: streams.restart_due() and len(rows(warehouse, COVERAGE, "to_offset")) > len(before), 90)
         finally:
             streams.stop()

@@ -55,6 +55,13 @@ def browser() -> Iterator[Browser]:
         browser.close()
 
 
+STILL = """() => {
+    const graph = document.querySelector('.js-plotly-plot'), before = window.__top;
+    window.__top = graph?._fullLayout && graph.getBoundingClientRect().top;
+    return !graph || (window.__top !== undefined && window.__top === before);
+}"""
+"""Whether the first figure is drawn and stays where it is: what is above it may come later, while a test points at it."""
+
 PATIENCE_MS = 120_000
 """A busy machine takes many times as long for a page as a quick one."""
 
@@ -77,6 +84,8 @@ class Watched:
     def open(self, path: str, ready: str = "#page .head") -> Page:
         self.page.goto(self.address + path)
         self.page.wait_for_selector(ready)
+        if "main-svg" in ready:
+            self.page.wait_for_function(STILL)
         return self.page
 
 

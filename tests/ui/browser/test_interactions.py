@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
+from itertools import cycle
 from urllib.parse import urlsplit
 
 import pytest
 from playwright.sync_api import TimeoutError  # noqa: A004 - Playwright's own name
 
 from dashboards.text import instant
+from testing.waiting import wait_until
 from tests.ui.browser.test_browser import PLOT, query
 
 GROUP = "/group?cluster=prod-eu&group=billing-worker"
@@ -188,15 +191,21 @@ def test_a_drag_over_a_rebalance_shows_a_part_of_it_and_links_keep_the_range(wat
 def test_the_pointers_instant_is_reported_on_every_figure_of_the_page(watched):
     page = watched.open(GROUP + "&from=now-1h", PLOT)
     box = page.locator(".nsewdrag").first.bounding_box()
-    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 10)
     start, end = span(page)
     lines = page.locator(".crosshair:not([hidden])")
-    assert page.locator(".panel figure").count() == lines.count()
+
+    def is_on_every_figure() -> bool:
+        """Those that are drawn later have the line when the pointer moves again."""
+        page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 9)
+        page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 10)
+        return page.locator(".panel figure").count() == lines.count()
+
+    wait_until(is_on_every_figure)
     at = int(lines.first.get_attribute("data-at"))
     assert abs(at - (start + end) // 2) < 10_000
     assert f"{instant(at)[:19]} UTC" == lines.first.inner_text()
     page.mouse.move(5, 5)
-    assert 0 == lines.count()
+    wait_until(lambda: 0 == lines.count())
 
 
 def test_keys_zoom_and_pan_and_hold_still_while_somebody_types(watched):
@@ -206,6 +215,7 @@ def test_keys_zoom_and_pan_and_hold_still_while_somebody_types(watched):
     page.wait_for_url(re.compile(r"from=\d+"))
     asked = query(page)
     assert HOUR // 2 == int(asked["to"]) - int(asked["from"])
+    until_shown(page, start=asked["from"], end=asked["to"])
     page.keyboard.press("d")
     page.wait_for_function("f => !location.search.includes(f)", arg=asked["from"])
     assert HOUR // 8 == int(query(page)["from"]) - int(asked["from"])
@@ -249,9 +259,16 @@ def test_the_help_lists_every_key_and_gives_the_focus_back(watched):
 )
 def test_two_keys_lead_to_a_page(watched, keys, heading):
     page = watched.open("/", PLOT)
-    for key in keys:
-        page.keyboard.press(key)
-    page.wait_for_selector(f"h1:text-is('{heading}')")
+
+    def is_there() -> bool:
+        """Where this process pauses between two keys they are not one command."""
+        for key in keys:
+            page.keyboard.press(key)
+        with suppress(TimeoutError):
+            return page.wait_for_selector(f"h1:text-is('{heading}')", timeout=10_000) is not None
+        return False
+
+    wait_until(is_there)
 
 
 def test_rebalances_are_walked_through_by_keys(watched):
@@ -274,10 +291,13 @@ def test_focus_shows_what_was_pointed_at_with_some_time_around_it(watched):
     page = watched.open(GROUP + "&from=now-6h", PLOT)
     whole = span(page)
     box = page.locator(".nsewdrag").first.bounding_box()
-    for step in range(1, 40):
-        page.mouse.move(box["x"] + box["width"] * (1 - step / 400), box["y"] + box["height"] * 0.75)
-        if page.locator(".hovertext").count():
-            break
+    steps = cycle(range(1, 40))
+
+    def points_at_something() -> bool:
+        page.mouse.move(box["x"] + box["width"] * (1 - next(steps) / 400), box["y"] + box["height"] * 0.75)
+        return page.locator(".hovertext").count() > 0
+
+    wait_until(points_at_something)
     described = page.evaluate("[regroup.focus.start, regroup.focus.end]")
     page.keyboard.press("f")
     page.wait_for_url(re.compile(r"from=\d+"))
