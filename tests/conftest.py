@@ -51,7 +51,8 @@ def pytest_addoption(parser):
 
 def pytest_configure(config):
     # The JVMs of tests live for seconds or minutes: compiled for hours to come they took twice the processor's time.
-    os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1")
+    # Most methods run a few hundred times, which takes less than to compile them.
+    os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:CompileThresholdScaling=4")
     # A test that names no warehouse must not find the one that is used from this folder.
     os.environ["REGROUP_WAREHOUSE"] = str(Path(tempfile.mkdtemp(prefix="regroup-tests-")) / "warehouse")
     config.pluginmanager.register(matrix)

@@ -11,6 +11,8 @@ CHOSEN = range(15_000, 32_768)
 """Linux takes the ports of connections, and those for port 0, from 32768 on. Such a port could be taken again before
 the process that it was chosen for listens on it, or while that process restarts.
 """
+TAKEN = 1_000
+"""More ports than this that others have are not tried."""
 
 
 def free_ports(count: int, host: str = "127.0.0.1") -> list[int]:
@@ -22,9 +24,7 @@ def free_ports(count: int, host: str = "127.0.0.1") -> list[int]:
     found: list[int] = []
     with ExitStack() as stack:
         # Not the generator of `random`, which tests seed alike in processes that run at the same time.
-        for port in random.SystemRandom().sample(CHOSEN, len(CHOSEN)):
-            if len(found) == count:
-                return found
+        for port in random.SystemRandom().sample(CHOSEN, min(len(CHOSEN), count + TAKEN)):
             probe = stack.enter_context(socket.socket())
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:
@@ -34,4 +34,6 @@ def free_ports(count: int, host: str = "127.0.0.1") -> list[int]:
                     raise
                 continue
             found.append(port)
+            if len(found) == count:
+                return found
     raise OSError(errno.EADDRINUSE, f"fewer than {count} ports of {host} are free")

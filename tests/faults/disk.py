@@ -48,7 +48,7 @@ class Disk:
 
     def _unmount(self) -> None:
         command = ["umount", self.folder]
-        wait_until(lambda: subprocess.run(command, check=False, capture_output=True).returncode == 0, 60)
+        wait_until(lambda: subprocess.run(command, check=False, capture_output=True).returncode == 0)
 
     def cut(self) -> None:
         """Lose power now, and start again. The processes that wrote are killed, but may not have ended yet."""

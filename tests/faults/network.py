@@ -66,7 +66,7 @@ class Wire:
 
     def _lay(self) -> None:
         own, its = Path("/proc/self/ns/net").readlink(), Path(f"/proc/{self._holder.pid}/ns/net")
-        wait_until(lambda: its.readlink() != own, 10)
+        wait_until(lambda: its.readlink() != own)
         self._ends += [_device(name) for name in self._names]
         near, far = self._names
         _ip("link", "set", far, "netns", str(self._holder.pid))

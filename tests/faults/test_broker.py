@@ -90,7 +90,7 @@ def expire(broker: Broker, admin: AdminClient) -> None:
     for done in admin.incremental_alter_configs([topic]).values():
         done.result(120)
     data = broker.directory / "data"
-    wait_until(lambda: not any(f.stat().st_size for f in data.glob(f"{OFFSETS_TOPIC}-*/*.log")), 60)
+    wait_until(lambda: not any(f.stat().st_size for f in data.glob(f"{OFFSETS_TOPIC}-*/*.log")))
 
 
 def test_a_recreated_topic_is_read_whole_in_a_new_epoch(matrix, warehouse, failing, undisturbed, number) -> None:
@@ -99,7 +99,7 @@ def test_a_recreated_topic_is_read_whole_in_a_new_epoch(matrix, warehouse, faili
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
     for done in admin.delete_topics([OFFSETS_TOPIC, cluster.events_topic]).values():
         done.result(120)
-    wait_until(lambda: not {OFFSETS_TOPIC, cluster.events_topic} & admin.list_topics(timeout=120).topics.keys(), 60)
+    wait_until(lambda: not {OFFSETS_TOPIC, cluster.events_topic} & admin.list_topics(timeout=120).topics.keys())
     record(cluster)
     trial.is_hit = True
     trial.seconds = finished("ingest", warehouse, cluster)

@@ -54,5 +54,5 @@ def test_a_process_that_is_started_within_is_filtered_for_as_long_as_it_runs(cap
         printed.append(capfd.readouterr().err)
         return "the end\n" in "".join(printed)
 
-    wait_until(is_printed, 10)
+    wait_until(is_printed)
     assert "the end\n" == "".join(printed)

@@ -34,15 +34,15 @@ def test_while_a_broker_is_away_its_streams_begin_again_and_then_go_on(spark, wa
             return bool(rows(warehouse, COVERAGE, "to_offset"))
 
         try:
-            wait_until(goes_on, 60)
+            wait_until(goes_on)
             before = rows(warehouse, COVERAGE, "to_offset")
             broker.stop()
-            wait_until(lambda: streams.restart_due() and len(failures) > 0, 60)
+            wait_until(lambda: streams.restart_due() and len(failures) > 0)
             broker.start()
             producer = Producer({"bootstrap.servers": cluster.bootstrap_servers})
             producer.produce(cluster.events_topic, b"a line of somebody else's")
             assert producer.flush(120) == 0
-            wait_until(lambda: streams.restart_due() and len(rows(warehouse, COVERAGE, "to_offset")) > len(before), 90)
+            wait_until(lambda: streams.restart_due() and len(rows(warehouse, COVERAGE, "to_offset")) > len(before))
         finally:
             streams.stop()
     assert {PassingError} == {type(failure) for failure in failures}
