@@ -12,6 +12,7 @@ from importlib.machinery import ModuleSpec
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests.faults import matrix
 from tests.slowest import slowest_first
@@ -31,6 +32,11 @@ HEAP = ("-XX:+UseSerialGC -Xms512m -Xmn256m -XX:MetaspaceSize=192m",)
 """Instead of a heap that gives memory back and is therefore small: with that one, a tenth of the time of the shared
 session's JVM was garbage collection.
 """
+
+# Hypothesis fails a test for an example that takes 200 ms, or for the first ones if they are drawn slowly. A pause of
+# the machine is enough for either.
+settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("busy")
 
 main = sys.modules["__main__"]
 if main.__spec__ is None and not hasattr(main, "__file__"):

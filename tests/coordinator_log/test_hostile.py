@@ -35,14 +35,14 @@ FRAGMENTS = st.sampled_from(
 HOSTILE = st.one_of(ANY_TEXT, FRAGMENTS, st.lists(st.one_of(ANY_TEXT, FRAGMENTS), min_size=2, max_size=4).map("".join))
 
 
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=1500)
 @given(wording=st.sampled_from(ABOUT_GROUPS), group=HOSTILE)
 def test_any_group_id_comes_back_from_any_line_about_it(wording, group):
     found = parse(printed(wording, group_id=group))
     assert (wording.kind, group) == (found.event_kind, found.group_id)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(group=HOSTILE, client=HOSTILE)
 def test_a_client_reason_never_makes_a_line_about_another_group(group, client):
     """Where both texts imitate the line, the reading keeps the real id at its beginning."""
@@ -58,7 +58,7 @@ def test_a_client_reason_never_makes_a_line_about_another_group(group, client):
         assert (None if client == "not provided" else client) == found.client_reason
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(group=ANY_TEXT, client_id=HOSTILE)
 def test_any_client_id_comes_back_with_its_member(group, client_id):
     member = f"{client_id}-6f1c0e1e-2f0a-4b7e-9d57-0c8b0d1f4a11"

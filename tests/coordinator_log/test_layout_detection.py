@@ -111,7 +111,7 @@ def test_another_layout_in_the_settings_hides_no_line(like):
                 assert golden["says"] == says(read(line, like=like)), line
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=600)
 @given(
     golden=st.sampled_from(WORDINGS), name=st.sampled_from([*TEXT, *JSON]),
     prefixes=st.lists(st.sampled_from([*PREFIXES.values()]), max_size=2), level=st.sampled_from(["INFO", "WARN", "ERROR"]),

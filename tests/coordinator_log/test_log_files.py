@@ -155,7 +155,7 @@ def test_a_file_that_vanished_for_a_moment_is_waited_for(tmp_path, follow):
 STEPS = st.lists(st.sampled_from(["write", "partial", "poll", "restart", "rotate"]), max_size=30)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(steps=STEPS)
 def test_every_line_is_read_once_and_in_order_whatever_happens(tmp_path_factory, steps):
     path = tmp_path_factory.mktemp("logs") / "server.log"

@@ -73,7 +73,7 @@ def test_what_an_application_writes_shows_nothing(text) -> None:
     assert NOTHING == commit_mark(text, 4) == commit_mark(text, -1)
 
 
-@settings(derandomize=True, max_examples=300, deadline=None)
+@settings(derandomize=True, max_examples=300)
 @given(st.text(max_size=60), st.none() | st.integers(-(2**31), 2**31 - 1))
 def test_any_text_is_taken(text, epoch) -> None:
     assert commit_mark(text, epoch).libraries <= WITH_EPOCH | WITHOUT_EPOCH | {"franz-go", "brod", "streams"}

@@ -106,7 +106,7 @@ drawn = st.sampled_from(sorted(VERSIONS)).flatmap(
 )
 
 
-@settings(derandomize=True, max_examples=300, deadline=None)
+@settings(derandomize=True, max_examples=300)
 @given(st.lists(st.none() | drawn | st.binary(max_size=60), max_size=8))
 @example([])
 def test_any_values_read_as_records(raws):

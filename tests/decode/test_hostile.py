@@ -101,7 +101,7 @@ def test_ten_thousand_damaged_records_all_come_back():
     assert {"decoded", *CUT, QuarantineReason.TRAILING_BYTES, QuarantineReason.INVALID_UTF8} <= found.keys()
 
 
-@settings(derandomize=True, max_examples=400, deadline=None)
+@settings(derandomize=True, max_examples=400)
 @given(st.sampled_from(sorted(KINDS)), st.binary(max_size=120), st.booleans())
 def test_any_bytes_come_back(number, raw, as_value):
     found = decode_record(key_of(number), raw) if as_value else decode_record(number.to_bytes(2) + raw, None)

@@ -188,7 +188,7 @@ def test_an_unknown_protocol_keeps_size_and_hash():
     assert expected == decode_subscription(b"abc", "own", "p") == decode_assignment(b"abc", "own", None)
 
 
-@settings(derandomize=True, max_examples=500, deadline=None)
+@settings(derandomize=True, max_examples=500)
 @given(
     st.sampled_from(("consumer", "connect", "sr", "own")),
     st.sampled_from(("range", "sticky", "cooperative-sticky", "stream", None)),
@@ -208,7 +208,7 @@ def test_no_blob_spoils_its_record(protocol_type, protocol, subscription, assign
 
 
 @pytest.mark.parametrize("version", range(1, 12))
-@settings(derandomize=True, max_examples=10, deadline=None)
+@settings(derandomize=True, max_examples=10)
 @given(data=st.data())
 def test_streams_subscriptions_read_back(version, data):
     fields = [field for field in facts.STREAMS_SUBSCRIPTION if field.since <= version <= field.until]

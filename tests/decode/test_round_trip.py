@@ -67,7 +67,7 @@ def check(layout, key, value, unknown=None) -> None:
 
 
 @pytest.mark.parametrize("layout", LAYOUTS, ids=IDS)
-@settings(derandomize=True, max_examples=40, deadline=None)
+@settings(derandomize=True, max_examples=40)
 @given(data=st.data())
 def test_any_value_reads_back(layout, data):
     number, version, struct = layout

@@ -119,7 +119,7 @@ def test_a_large_blob_that_two_layouts_take_gives_no_generation() -> None:
 PARTITIONS = st.lists(st.integers(0, 2**31 - 1), max_size=4)
 ASSIGNED = st.dictionaries(st.text(min_size=1, max_size=12), PARTITIONS, max_size=4)
 GENERATION = st.integers(-1, 2**31 - 1)
-RARE = settings(derandomize=True, max_examples=150, deadline=None)
+RARE = settings(derandomize=True, max_examples=150)
 
 
 def sticky(assigned: dict[str, list[int]], generation: int | None) -> bytes:
@@ -159,7 +159,7 @@ def test_a_rack_reads_back(rack) -> None:
     assert UserData(L.RACK, {"rack": rack}) == subscription_user_data(rack.encode(), "rack-affinity")
 
 
-@settings(derandomize=True, max_examples=600, deadline=None)
+@settings(derandomize=True, max_examples=600)
 @given(st.sampled_from([*SUBSCRIPTION_LAYOUTS, "range"]), st.binary(max_size=60))
 def test_any_bytes_leave_the_member_readable(assignor, user_data) -> None:
     head = b"\x00\x01" + written(["string"], ["t"], flexible=False) + written("bytes", user_data, flexible=False)

@@ -76,7 +76,7 @@ def test_silver_from_merged_runs_is_silver_from_unmerged_ones(name) -> None:
 what = st.sampled_from(["commit", "commit", "commit", "repeat", "deletion", "group", "late", "unreadable"])
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(st.lists(st.tuples(what, st.booleans()), min_size=1, max_size=25))
 def test_wherever_batches_were_cut_merging_gives_the_runs_of_one(story) -> None:
     records, edges, committed, at_ms = [], [0], 0, 1_000

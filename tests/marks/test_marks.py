@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from jobs.config.errors import UserError
@@ -108,7 +108,6 @@ JSON = st.recursive(
 )  # fmt: skip
 
 
-@settings(deadline=None)
 @given(
     st.fixed_dictionaries(
         {"text": JSON}, optional=dict.fromkeys(("mark_kind", "at", "group_id", "marked_by", "source", "more"), JSON)

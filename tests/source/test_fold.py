@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from itertools import accumulate, pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pipelines.bronze_batch import bronze_rows
@@ -186,7 +186,6 @@ def bucket(at):
     return at.timestamp() * 1000 // BUCKET
 
 
-@settings(deadline=None)
 @given(histories(), st.lists(st.integers(0, 40)))
 def test_any_split_into_batches_gives_the_same_ends_of_runs_once_merged(history, cuts):
     edges = sorted({0, len(history), *(c for c in cuts if c < len(history))})
@@ -196,7 +195,6 @@ def test_any_split_into_batches_gives_the_same_ends_of_runs_once_merged(history,
     assert merged(runs(history), group_records) == split
 
 
-@settings(deadline=None)
 @given(st.lists(st.integers(0, 2), max_size=12), st.sets(st.integers(1, 11)))
 def test_any_split_leaves_the_last_three_commits_where_the_last_two_are_equal(progress, cuts):
     history = [commit(n, at_ms=n, committed=at) for n, at in enumerate(accumulate(progress))]
@@ -210,7 +208,6 @@ def test_any_split_leaves_the_last_three_commits_where_the_last_two_are_equal(pr
         ]
 
 
-@settings(deadline=None)
 @given(histories(), st.lists(st.binary(max_size=40), max_size=5))
 def test_every_record_read_is_a_group_record_a_commit_or_in_quarantine(history, garbage):
     history = [*history, *(SourceRecord(0, 1_000 + n, 0, key or None, b"?") for n, key in enumerate(garbage))]

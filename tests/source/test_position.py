@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from jobs.kafka.kafka_client import TopicEnds
@@ -47,7 +47,6 @@ def test_offsets_that_are_gone_from_the_log_take_nothing_of_the_limit():
     assert {0: 5_500, 1: 500} == offsets(TopicPosition().seen(ends).advanced(ends, 1_000))
 
 
-@settings(deadline=None)
 @given(
     st.dictionaries(st.integers(0, 20), st.tuples(st.integers(0, 1_000), st.integers(0, 10_000)), min_size=1),
     st.integers(1, 5_000),

@@ -47,7 +47,7 @@ def played(steps) -> Group:
     return group
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(STEPS, st.booleans(), st.integers(0, 2**16), st.integers(0, 2_000_000))
 def test_every_completed_rebalance_has_one_cause_in_whatever_order_rows_come(steps, is_logged, seed, since) -> None:
     group = played(steps)
@@ -61,7 +61,7 @@ def test_every_completed_rebalance_has_one_cause_in_whatever_order_rows_come(ste
     assert diagnosis_rows(shuffled, START + since) == rows
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(STEPS)
 def test_without_the_log_no_accident_is_called_another(steps) -> None:
     """A departure of which nothing is recorded is unknown, part of a pattern, or the same as with the log."""

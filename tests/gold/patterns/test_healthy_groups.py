@@ -239,7 +239,7 @@ def test_a_wait_until_just_before_the_poll_interval_says_not_to_raise_it() -> No
     assert ["b"] == row["instances"]
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(STEPS, st.integers(0, 2**16), st.integers(0, 2_000_000))
 def test_rows_come_in_any_order_and_have_one_row_per_pattern_and_subject(steps, seed, since) -> None:
     silver = played(steps).silver()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 
 import pyarrow as pa
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pipelines.silver.commits.commit_columns import READ, commit_histories
@@ -59,7 +59,6 @@ def state(commits: CommitHistory) -> dict:
     return {"points": commits._points, "topics": commits._topics, "committers": commits.committers}
 
 
-@settings(deadline=None)
 @given(st.lists(run(), max_size=40), st.integers(1, 40))
 def test_columns_give_the_commits_of_rows(rows, chunk) -> None:
     parts = [pa.Table.from_pylist(rows[at : at + chunk], SCHEMA) for at in range(0, len(rows), chunk)]
