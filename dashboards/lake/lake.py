@@ -42,8 +42,8 @@ SUM_BYTES = 48 << 20
 MEMORY = "256MB"
 """Limit of DuckDB's memory. Without a folder for temporary files, a query that needs more fails."""
 
-RENEWED_AFTER = 10_000
-"""Queries after which DuckDB's instance is replaced. It keeps 1-2 kB of each (DuckDB 2.0): 10 MB until then."""
+RENEWED_AFTER = 2_000
+"""Queries after which DuckDB's instance is replaced. It keeps 1-4 kB of each (DuckDB 2.0): 3-8 MB until then."""
 
 __all__ = [
     "CELLS",
