@@ -25,8 +25,8 @@ from jobs.tables.silver_rows import current_files
 from pipelines.arrow_types import schema_of
 from schemas.tables import Table
 
-RENEWED_AFTER = 2_000
-"""Queries after which the instance is replaced, every few minutes. It keeps 1-20 kB of each until then (DuckDB 2.0)."""
+RENEWED_AFTER = 500
+"""Queries after which the instance is replaced, every 13 batches. It keeps 9 kB of each until then (DuckDB 2.0)."""
 
 AT_ONCE = 300_000
 """Rows of a piece. Decoded, they take some hundred MB."""
@@ -37,8 +37,8 @@ replaced. A batch runs 38 queries.
 """
 
 KEPT_FILES = 100
-"""Replaced files after which the instance is replaced. It keeps 150 kB for each file that it ever opened, and a batch
-replaces ten. Later, the freed memory would be in so many pieces that the allocator could not return it.
+"""Replaced files after which the instance is replaced. It keeps 50-120 kB for each file that it ever opened, and a
+batch replaces ten. Later, the freed memory would be in so many pieces that the allocator could not return it.
 """
 
 
