@@ -13,20 +13,26 @@ import multiprocessing
 import struct
 import time
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from confluent_kafka import KafkaError, KafkaException, Producer
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
+from jobs.captures.recording import Capture
 from pipelines.decoding.group_partition import partition_of
 from schemas.records import OFFSETS_TOPIC
+from testing.recordings import CAPTURES
 from testing.records.binary import group_key, group_metadata, offset_commit_key
+from testing.records.endless import going_on
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
 PARTITIONS_PER_GROUP = 10
+LOOP, LOOP_GROUP = "connect_mismatch", "branch-connect"
+"""The recording of a Connect group in a loop, and the group."""
 # A broker with these settings keeps every record of the load.
 OVERRIDES = {"log.cleaner.enable": "false", "log.retention.ms": -1, "offsets.topic.num.partitions": 50}
 
@@ -80,6 +86,20 @@ def produce(bootstrap_servers: str, load: Load, start_ms: int, groups: Sequence[
 
     Only an admin client id may write to an internal topic.
     """
+    _produce(bootstrap_servers, records(load, start_ms, groups))
+
+
+def produce_loop(bootstrap_servers: str, partitions: int, per_s: int, start_ms: int) -> None:
+    """Produce a Connect group that never rests, until this process is ended: a recording, then `per_s` generations a
+    second from `start_ms` on that go on with its CONFIG_MISMATCH loop.
+    """
+    recorded = list(Capture(CAPTURES / LOOP).records())
+    loop = chain(recorded, going_on(recorded[-1], per_s * 86_400, 1000 // per_s, start_ms))
+    home = partition_of(LOOP_GROUP, partitions)
+    _produce(bootstrap_servers, ((home, each.timestamp_ms, each.key or b"", each.value) for each in loop))
+
+
+def _produce(bootstrap_servers: str, made: Iterable[tuple[int, int, bytes, bytes | None]]) -> None:
     producer = Producer(
         {
             "bootstrap.servers": bootstrap_servers,
@@ -90,7 +110,7 @@ def produce(bootstrap_servers: str, load: Load, start_ms: int, groups: Sequence[
             "queue.buffering.max.messages": 1_000_000,
         }
     )
-    for partition, at_ms, key, value in records(load, start_ms, groups):
+    for partition, at_ms, key, value in made:
         while (ahead_s := at_ms / 1000 - time.time()) > 0:
             producer.poll(min(ahead_s, 0.05))
         while True:

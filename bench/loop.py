@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from bench.load import LOOP
 from jobs.captures.recording import Capture
 from jobs.config.settings import Settings
 from jobs.replay import CaptureRecords, replay
@@ -30,7 +31,7 @@ from testing.recordings import CAPTURES
 from testing.records.binary import offset_commit_key
 from testing.records.endless import going_on
 
-LOOP, CALM_TOPIC, CALM_PARTITION = "connect_mismatch", "settlement-events", 7
+CALM_TOPIC, CALM_PARTITION = "settlement-events", 7
 PRINTED_EVERY = 12
 """Batches for each line of the output, a minute of batches of five seconds."""
 

@@ -1,13 +1,15 @@
 """Hours of steady load on `./regroup up`: freshness of silver, gold, memory, open files and files of each table.
 
 `./regroup bench steady [--minutes 120] [--records-per-s 2000] [--groups 1000] [--maintain-seconds 300]
-[--rounds-per-generation 20] [--driver-memory 2g] [--history-minutes 0] [--log FILE]`. Starts a broker whose
-`__consumer_offsets` gets records at that rate, each with its write time. Every group rebalances once in 20 (or another
-number of) rounds of commits, which keeps all groups in one storm; with 200 rounds, each group rests for a quarter of an
-hour. A row of `generations` is visible in the first version of the table that has it, which is checked twice a second.
-Memory is the proportional set size (Pss) of `up` and its child processes. `stolen` is the share of the cores' time that
-the host gave to other machines. With a history, records of that many minutes are written first, and measuring begins
-when they are in silver, so that growth with history shows within minutes. The output of `up` goes to the log.
+[--rounds-per-generation 20] [--driver-memory 2g] [--history-minutes 0] [--loop-per-s 0] [--log FILE]`. Starts a broker
+whose `__consumer_offsets` gets records at that rate, each with its write time. Every group rebalances once in 20 (or
+another number of) rounds of commits, which keeps all groups in one storm; with 200 rounds, each group rests for a
+quarter of an hour. A row of `generations` is visible in the first version of the table that has it, which is checked
+twice a second. Memory is the proportional set size (Pss) of `up` and its child processes. `stolen` is the share of the
+cores' time that the host gave to other machines. With a history, records of that many minutes are written first, and
+measuring begins when they are in silver, so that growth with history shows within minutes. With a loop, a Connect group
+that never rests makes that many generations a second as well; freshness is that of the others. The output of `up` goes
+to the log.
 """
 
 from __future__ import annotations
@@ -22,20 +24,26 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 from deltalake import DeltaTable
 
-from bench.load import OVERRIDES, PARTITIONS_PER_GROUP, Load, create_offsets_topic, produce
+from bench.load import LOOP_GROUP, OVERRIDES, PARTITIONS_PER_GROUP, Load, create_offsets_topic, produce, produce_loop
+from dashboards.app import page
+from dashboards.lake.lake import LocalLake
+from dashboards.queries.store import Store
 from jobs.lab.broker import Broker
 from jobs.tables.delta_io import table_path
 from schemas.bronze import BRONZE
-from schemas.gold import ADVICE, GROUP_HEALTH
+from schemas.folded_rows import count_of
+from schemas.gold import ADVICE, ALERTS, GROUP_HEALTH
 from schemas.silver import GENERATIONS, SILVER
 from schemas.tables import Table
 from schemas.written import signed
@@ -71,7 +79,8 @@ class Freshness:
         files, now = set(DeltaTable(self.table).file_uris()), datetime.now(UTC)
         columns, since = ["group_id", "generation_id", "joined_at"], max(self.started, now - LATE)
         for file in sorted(files - self._files):
-            rows = pq.read_table(file, columns=columns, filters=[("joined_at", ">=", since)])
+            wanted = [("joined_at", ">=", since), ("group_id", "!=", LOOP_GROUP)]
+            rows = pq.read_table(file, columns=columns, filters=wanted)
             for group, generation, joined_at in zip(*(rows[name].to_pylist() for name in columns), strict=True):
                 if (group, generation) not in self._seen:
                     self._seen.add((group, generation))
@@ -189,6 +198,38 @@ def watch(pid: int, warehouse: Path, minutes: int, started: datetime) -> tuple[l
     return waits, memory, freshness.visible
 
 
+def producing(stack: ExitStack, produce: Callable[..., None], given: tuple[Any, ...]) -> None:
+    """Call `produce` in a process of its own that ends with the stack."""
+    producer = multiprocessing.get_context("spawn").Process(target=produce, args=given)
+    producer.start()
+    stack.callback(producer.join)
+    stack.callback(producer.terminate)
+
+
+def report_loop(warehouse: Path, looped: datetime) -> None:
+    """Print what is stored of the loop, how soon it raised alerts, and how long its page takes."""
+    rows = _rows(warehouse, GENERATIONS, ("group_id", LOOP_GROUP))
+    print(f"the loop: {count_of(rows):,} generations in {len(rows):,} rows")
+    for alert in sorted(_rows(warehouse, ALERTS, ("subject", LOOP_GROUP)), key=lambda row: row["raised_at"]):
+        after = (alert["raised_at"] - looped).total_seconds()
+        print(f"alert {alert['alert_name']} {after:.1f} s after the loop began: {alert['summary']}")
+    store, asked = Store(LocalLake(warehouse)), f"?cluster=kafka&group={LOOP_GROUP}&from=now-1h"
+    took = []
+    for _ in range(11):
+        began = time.monotonic()
+        page(store, "/group", asked, None, round(time.time() * 1000))
+        took.append(1000 * (time.monotonic() - began))
+    print(f"its page: first {took[0]:,.0f} ms, then {percentile(took[1:], 0.5):,.0f} ms (median), made in this process")
+
+
+def _rows(warehouse: Path, table: Table, equal: tuple[str, str]) -> list[dict[str, Any]]:
+    path = table_path(warehouse, table)
+    if not DeltaTable.is_deltatable(str(path)):
+        return []
+    found: list[dict[str, Any]] = DeltaTable(path).to_pyarrow_table(filters=[(equal[0], "=", equal[1])]).to_pylist()
+    return found
+
+
 def options() -> argparse.Namespace:
     """Return the options of the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -199,6 +240,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--rounds-per-generation", type=int, default=20)
     parser.add_argument("--driver-memory", default="2g")
     parser.add_argument("--history-minutes", type=int, default=0)
+    parser.add_argument("--loop-per-s", type=int, default=0)
     parser.add_argument("--log", type=Path)
     return parser.parse_args()
 
@@ -234,11 +276,12 @@ def main() -> None:
         while not DeltaTable.is_deltatable(str(table)) and up.poll() is None:
             time.sleep(0.5)
         first = datetime.now(UTC) - history
-        share = (servers, load, round(first.timestamp() * 1000), range(load.groups))
-        producer = multiprocessing.get_context("spawn").Process(target=produce, args=share)
-        producer.start()
-        stack.callback(producer.join)
-        stack.callback(producer.terminate)
+        started_ms = round(first.timestamp() * 1000)
+        producing(stack, produce, (servers, load, started_ms, range(load.groups)))
+        looped = datetime.now(UTC)
+        if arguments.loop_per_s:
+            given = (servers, load.partitions, arguments.loop_per_s, round(looped.timestamp() * 1000))
+            producing(stack, produce_loop, given)
         if history:
             print(f"{catch_up(table, up, first):,.0f} s to have {history} in silver", flush=True)
         started = datetime.now(UTC)
@@ -246,6 +289,8 @@ def main() -> None:
         ended = up.poll()
         batches = between_batches(log_path.read_text(encoding="utf-8"), minutes)
         analysed = {table.name: groups_in(warehouse, table) for table in (GROUP_HEALTH, ADVICE)}
+        if arguments.loop_per_s:
+            report_loop(warehouse, looped)
     fate = "ran to the end" if ended is None else f"ended with {ended}"
     middle, p95 = (percentile(waits, share) for share in (0.5, 0.95))
     begin = started - first

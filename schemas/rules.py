@@ -274,6 +274,10 @@ def _of_generations() -> Iterator[Rule]:
     yield _span(table, "join_ms", "prepared_at", "joined_at")
     yield _span(table, "sync_ms", "joined_at", "synced_at")
     yield _span(table, "rebalance_ms", "prepared_at", "completed_at")
+    for columns in (("completed_at", "last_completed_at"), ("generation_id", "last_generation_id")):
+        yield from _order(table, *columns, sentence="A row of a loop ends before its first generation.")
+    for column in ("last_generation_id", "last_completed_at", "unstable_ms"):
+        yield _present(table, column, f"A row of a loop has no {column}.", When(column="folded_count"))
     for column in ("joined_at", "outcome", "group_type", "group_protocol", "trigger", "evidence", "member_count"):
         yield _present(table, column, f"A generation has no {column}, although every generation has one.")
     for column in ("completed_at", "rebalance_ms_min", "rebalance_ms_max"):

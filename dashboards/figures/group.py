@@ -13,7 +13,7 @@ from dashboards.figures.clock import time_axis
 from dashboards.lake.lake import Row
 from dashboards.text import between, clock, duration, figure_text, instant, member_label, resource, span, visible
 from dashboards.urlstate import Window
-from dashboards.views.sentences import folded
+from dashboards.views.sentences import numbered
 from dashboards.views.theme import GLYPHS, LOUD, STYLES, hues, layout
 from dashboards.views.timeline import Lane, Owned, Segment
 from dashboards.zone import zone
@@ -147,9 +147,9 @@ def generation_tip(g: Row) -> str:
         else between(g["rebalance_ms_min"], g["rebalance_ms_max"])
     )
     return (
-        f"<b>generation {g['generation_id']}</b> {instant(g['joined_at'])} {zone()}<br>"
+        f"<b>{numbered(g)}</b> {instant(g['joined_at'])} {zone()}<br>"
         f"{g['trigger'].replace('_', ' ')} ({g['trigger_evidence']}) · took {took}<br>"
-        f"{g['member_count']} members, {_moved(g)}" + (f"<br>{number}" if (number := folded(g)) else "")
+        f"{g['member_count']} members, {_moved(g)}"
     )
 
 

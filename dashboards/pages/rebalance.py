@@ -106,7 +106,7 @@ def _head(state: State, group: str, found: Rebalance | None, whole: Window | Non
             text = f"← {word}" if word == "previous" else f"{word} →"
             link = dcc.Link(text, href=href, className="button")
             steps.append(html.Span(link, title=f"({key})", **keyed(key)))
-    title = f"Rebalance to {sentences.term(found.generation)} {state.generation}" if found else "Rebalance"
+    title = f"Rebalance to {sentences.numbered(found.generation)}" if found else "Rebalance"
     return html.Div(
         [
             html.Div(
@@ -303,6 +303,6 @@ def _members(found: Rebalance) -> Component:
     came = "Rejoined (UTC)" if is_classic else "Reconciled (UTC)"
     head = ("Member", "Member id", "Host", "Library", "Role", came, "Assigned", "Session timeout")
     static = f"{g['static_member_count']} of them static"
-    summary = f"{count(g['member_count'], 'member')} in {sentences.term(g)} {g['generation_id']}, {static}."
+    summary = f"{count(g['member_count'], 'member')} in {sentences.numbered(g)}, {static}."
     body = table(head, rows, empty="The group was empty.")
     return html.Section([html.H2("Members"), html.P(summary, className="summary"), body], className="panel")

@@ -119,13 +119,19 @@ def trigger_with_verb_first(generation: Row, known: dict[str, str]) -> str:
     return f"{probably}{VERBS[Trigger(kind)]}: {known.get(member, visible(member_label(member), 60))}"
 
 
+def numbered(generation: Row) -> str:
+    """Return `generation 5`, `epoch 5`, or for a row of a loop `generations 5` with the last one."""
+    first, last = generation["generation_id"], generation.get("last_generation_id")
+    name = term(generation)
+    return f"{name} {first}" if last is None else f"{name}s {span(str(first), str(last))}"
+
+
 def folded(generation: Row) -> str:
     """Return how many generations of a loop were folded into the row; empty if it is one."""
     number = count_of([generation])
     if number == 1:
         return ""
-    numbers = span(str(generation["generation_id"]), str(generation["last_generation_id"]))
-    return f"{count(number, 'generation')}, {numbers}, that differ in number and times only"
+    return f"{numbered(generation)}: {number:,} that differ in number and times only"
 
 
 def cause(name: str | None) -> str:

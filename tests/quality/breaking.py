@@ -115,7 +115,8 @@ def _full(table: Table) -> Row:
     # Where a column must be NULL in some rows only, this row is none of them.
     for rule in rules:
         if rule.kind in (RuleKind.PRESENT, RuleKind.ABSENT) and rule.when and rule.when.among:
-            row[rule.when.column] = next(r for r in rules if r.kind is RuleKind.PRESENT and r.when).when.among[0]
+            present = (r for r in rules if r.kind is RuleKind.PRESENT and r.when and r.when.among)
+            row[rule.when.column] = next(present).when.among[0]
     return row
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dashboards.text import host
-from dashboards.views.sentences import VERBS, folded, trigger_with_verb_first
+from dashboards.views.sentences import VERBS, folded, numbered, trigger_with_verb_first
 from schemas.states import Evidence, Trigger
 from schemas.written import EN_DASH
 
@@ -33,9 +33,11 @@ def test_a_trigger_without_a_member_is_a_sentence():
 
 
 def test_a_row_says_how_many_generations_it_folded_count():
-    assert "" == folded({"generation_id": 5}) == folded({"generation_id": 5, "folded_count": None})
-    assert f"1,500 generations, 5{EN_DASH}1504, that differ in number and times only" == folded(
-        {"generation_id": 5, "folded_count": 1_500, "last_generation_id": 1_504}
+    one = {"generation_id": 5, "group_protocol": "classic"}
+    assert ("", "generation 5") == (folded(one), numbered(one))
+    assert "epoch 5" == numbered(one | {"group_protocol": "consumer", "folded_count": None})
+    assert f"generations 5{EN_DASH}1504: 1,500 that differ in number and times only" == folded(
+        one | {"folded_count": 1_500, "last_generation_id": 1_504}
     )
 
 
