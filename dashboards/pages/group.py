@@ -37,7 +37,6 @@ from dashboards.views.timeline import (
 from dashboards.views.verdicts import group_panel
 from dashboards.zone import zone
 from schemas import loss_interval
-from schemas.folded_rows import count_of
 from schemas.states import GroupEventKind
 from schemas.written import capitalized, count
 
@@ -322,7 +321,7 @@ def _generations(found: Rows, inside: list[Row], hrefs: dict[tuple[int, int], st
         else html.P(f"No {term} in this range.", className="quiet")
     )
     longest = max((g["rebalance_ms_max"] or 0 for g in inside), default=0)
-    text = f"{count(count_of(inside), term)}, newest first.{more}"
+    text = f"{count(sentences.window_generations(inside), term)}, newest first.{more}"
     if longest:
         text += f" None took longer than {duration(longest)}."
     return html.Section([html.H2(f"{term.capitalize()}s"), html.P(text, className="summary"), body], className="panel")

@@ -37,7 +37,8 @@ WITH made AS (
     SELECT incarnation, generation_id, {OF_SUM}, CAST(sum(resources) AS BIGINT) AS stopped_resources
     FROM stopped GROUP BY incarnation, generation_id
 )
-SELECT g.*, coalesce(cost.lost_min, 0) AS lost_min, coalesce(cost.lost, 0) AS lost,
+SELECT g.*, CAST(sum(CASE WHEN g.joined_at >= $start AND g.joined_at < $end THEN coalesce(g.folded_count, 1) ELSE 0 END)
+       OVER () AS BIGINT) AS window_generations, coalesce(cost.lost_min, 0) AS lost_min, coalesce(cost.lost, 0) AS lost,
        coalesce(cost.lost_max, 0) AS lost_max, coalesce(cost.lost_low, 0) AS lost_low,
        coalesce(cost.lost_high, 0) AS lost_high, coalesce(cost.stopped_resources, 0) AS stopped_resources
 FROM made g LEFT JOIN cost USING (incarnation, generation_id)

@@ -230,7 +230,10 @@ class Store(LagStore):
         return rows[0]["group_id"] if rows else None
 
     def generations(self, cluster: str, group: str, window: Window) -> Rows:
-        """Return the generations of the window and the one before it, newest first, each with its cost."""
+        """Return the generations of the window and the one before it, newest first, each with its cost.
+
+        Each row has the number of generations of the window, also if not all rows are returned (`window_generations`).
+        """
         before, after = self._before(cluster, group, window.start), self._after(cluster, group, window.end)
         since = window.start if before is None else before
         # The first generation after the window may have begun within it; later ones cannot have.
@@ -238,7 +241,7 @@ class Store(LagStore):
         # Stalls caused by a generation cannot have ended before it began.
         of = {"generations": (moment(since), moment(until)), "stalls": (moment(since - DAY_MS), None)}
         key: dict[str, Parameter] = {"cluster": cluster, "group": group}
-        limits = {"since": moment(since), "until": moment(until), "end": moment(window.end)}
+        limits = {"since": moment(since), "until": moment(until), **window_parameters(window)}
         return self._lake.query(GENERATIONS, of, GENERATION_ROWS, {**key, **limits})
 
     def _before(self, cluster: str, group: str, start: int) -> int | None:

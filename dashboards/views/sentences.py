@@ -242,7 +242,15 @@ def group(generations: Sequence[Row], state: Row | None) -> str:
     if left_out:
         lost += f" (of {left_out:,} of them some or all is not costed)"
     longest_took = f"the longest took {rebalance_length(longest)} at {when}"
-    return f"{now}. {count(count_of(generations), 'rebalance')}, {lost}; {longest_took}."
+    number, read = window_generations(generations), count_of(generations)
+    if read < number:
+        lost = f"of the newest {read:,} of them {lost}"
+    return f"{now}. {count(number, 'rebalance')}, {lost}; {longest_took}."
+
+
+def window_generations(generations: Sequence[Row]) -> int:
+    """Return the number of generations of the window that the rows are from, which may have been too many to read."""
+    return max((int(g.get("window_generations") or 0) for g in generations), default=0) or count_of(generations)
 
 
 def waited(delays: Sequence[Segment]) -> str:

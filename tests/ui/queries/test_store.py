@@ -11,6 +11,7 @@ import pytest
 from dashboards.queries import store as store_module
 from dashboards.queries.store import Store
 from dashboards.urlstate import Window, group_hash
+from dashboards.views import sentences
 from schemas.silver import SILVER
 from testing import sample
 
@@ -174,6 +175,17 @@ def test_no_query_is_put_together_from_text():
     tree = ast.parse(inspect.getsource(store_module))
     assert [] == [n for n in ast.walk(tree) if isinstance(n, ast.JoinedStr | ast.Mod)]
     assert [] == [n for n in ast.walk(tree) if isinstance(n, ast.Attribute) and n.attr in ("format", "replace", "join")]
+
+
+def test_the_number_of_generations_is_known_if_not_all_are_read(store, hour, monkeypatch):
+    every = store.generations("prod-eu", "billing-worker", hour).rows
+    monkeypatch.setattr(store_module, "GENERATION_ROWS", 3)
+    found = store.generations("prod-eu", "billing-worker", hour)
+    assert (every[:3], True) == (found.rows, found.is_capped)
+    inside = [g for g in every if hour.start <= g["joined_at"] < hour.end]
+    assert {len(inside)} == {g["window_generations"] for g in every}
+    assert f"{len(inside)} rebalances, of the newest 3 of them " in sentences.group(found.rows, None)
+    assert f"{len(inside)} rebalances, ≈" in sentences.group(inside, None)
 
 
 def test_a_generation_of_a_loop_is_found_in_the_row_that_folded_count_it(tmp_path, now, hour, lake):
