@@ -119,7 +119,7 @@ def _voices(storm: Storm, found: Mapping[str, RebalanceCauses]) -> list[Voice]:
             )
             cause = found[disturbance.group_id].cause(generation, disturbance.at)
             if cause is not None:
-                out.append(Voice(group_id=disturbance.group_id, cause=cause))
+                out.append(Voice(group_id=disturbance.group_id, cause=cause, rebalances=disturbance.rebalances))
     return out
 
 

@@ -19,7 +19,7 @@ from jobs.tables.changed_rows import TableSnapshot
 from pipelines.gold.storms.disturbances import Disturbance
 from schemas.states import Evidence
 
-VERSION = 4
+VERSION = 5
 """Increase this number with each change of the definition of a disturbance, or of its cached fields."""
 
 TYPES = {int: pa.int64(), int | None: pa.int64(), bool: pa.bool_()}

@@ -38,7 +38,7 @@ COLUMNS = {
     GENERATIONS: (
         "cluster", "group_id", "incarnation", "generation_id", "prepared_at", "joined_at", "synced_at", "group_type",
         "group_protocol", "rebalance_mode", "trigger", "trigger_evidence", "trigger_member_id", "is_empty",
-        "member_count", "skipped_generations", "coordinator_id",
+        "member_count", "skipped_generations", "coordinator_id", "folded_count",
     ),
     GROUP_EVENTS: (
         "cluster", "group_id", "event_at", "kind", "member_id", "incarnation", "group_instance_id", "client_id",

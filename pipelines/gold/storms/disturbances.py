@@ -19,6 +19,7 @@ from pipelines.gold.event_memberships import MembershipRef, MembershipRefs, memb
 from pipelines.gold.memberships import GONE, number
 from pipelines.gold.storms.departure_counts import DepartureCounts
 from pipelines.gold.storms.new_instances import NewInstances
+from schemas.folded_rows import count_of
 from schemas.rows import GenerationRow, GroupEventRow
 from schemas.states import Evidence, GroupEventKind, GroupProtocol, GroupType, RebalanceMode, Trigger
 from schemas.thresholds import (
@@ -59,7 +60,8 @@ class Disturbance:
     `at` is when it began, `known_at` when records showed it. `started_by` and `client_host` name the instance that
     started it, if there is one. `is_explained`: it forms no storm of the group, but counts for a fleet storm.
     `is_coordinator`: the coordinator had just moved, or could not store the assignment. `generation_id` is None for an
-    event within a generation and for an attempt without a generation.
+    event within a generation and for an attempt without a generation. `rebalances` is their number: more than one in
+    a loop, whose generations are folded into one row.
     """
 
     group_id: str
@@ -73,6 +75,7 @@ class Disturbance:
     client_host: str = ""
     coordinator_id: int | None = None
     evidence: Evidence = Evidence.OBSERVED
+    rebalances: int = 1
 
 
 @dataclass(slots=True, kw_only=True)
@@ -306,4 +309,5 @@ def _disturbance(
         client_host=ref.membership.client_host if ref else "",
         coordinator_id=g["coordinator_id"],
         evidence=Evidence(event["evidence"] if event else g["trigger_evidence"]),
+        rebalances=count_of([g]),
     )

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
 from pipelines.gold.storms.storms import Storm
 from schemas.states import NORMAL_CAUSES, DiagnosisCause, StormScope
@@ -12,10 +12,11 @@ from schemas.states import NORMAL_CAUSES, DiagnosisCause, StormScope
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Voice:
-    """The cause of one of a storm's unexplained rebalances."""
+    """The cause of one of a storm's unexplained rebalances, or of those in one folded row."""
 
     group_id: str
     cause: DiagnosisCause
+    rebalances: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +30,7 @@ class Spread:
 
 def spread(voices: Sequence[Voice]) -> list[Spread]:
     """Return every cause with its numbers, the most frequent first."""
-    rebalances = Counter(voice.cause for voice in voices)
+    rebalances = _counts(voices)
     groups = Counter(cause for _, cause in {(voice.group_id, voice.cause) for voice in voices})
     ordered = sorted(rebalances, key=lambda cause: (-rebalances[cause], cause))
     return [Spread(cause=cause, rebalances=rebalances[cause], groups=groups[cause]) for cause in ordered]
@@ -46,9 +47,17 @@ def suspected(storm: Storm, voices: Sequence[Voice]) -> tuple[DiagnosisCause | N
         first: dict[str, Voice] = {}
         for voice in voices:
             first.setdefault(voice.group_id, voice)
-        counted = list(first.values())
-    counts = Counter(voice.cause for voice in counted)
+        counted = [replace(voice, rebalances=1) for voice in first.values()]
+    counts = _counts(counted)
     if not counts:
         return None, 0.0
     cause = min(counts, key=lambda c: (c in NORMAL_CAUSES, -counts[c], c))
-    return cause, counts[cause] / len(counted)
+    return cause, counts[cause] / counts.total()
+
+
+def _counts(voices: Iterable[Voice]) -> Counter[DiagnosisCause]:
+    """Return the number of rebalances by cause."""
+    out: Counter[DiagnosisCause] = Counter()
+    for voice in voices:
+        out[voice.cause] += voice.rebalances
+    return out

@@ -10,7 +10,7 @@ from pipelines.gold.marks_nearby import before, groups_of, is_about
 from pipelines.gold.storms.differences import Difference
 from pipelines.gold.storms.storm_causes import Voice, spread, suspected
 from pipelines.gold.storms.storm_cost import Cost
-from pipelines.gold.storms.storms import Storm
+from pipelines.gold.storms.storms import Storm, number_of
 from schemas.rows import CauseRow, DifferenceRow, MarkRow, StormRow, VerdictSumRow
 from schemas.states import Evidence, StormScope
 from schemas.thresholds import MINUTE_MS
@@ -50,7 +50,7 @@ def storm_row(storm: Storm, until_ms: int, facts: StormFacts, marks: Sequence[Ma
         "groups": len(storm.group_ids),
         "group_ids": [group.group_id for group in cost.groups],
         "rebalances": cost.rebalances,
-        "unexplained_rebalances": len(storm.disturbances),
+        "unexplained_rebalances": number_of(storm.disturbances),
         "lost_resource_seconds_min": cost.lost_min,
         "lost_resource_seconds": cost.lost,
         "lost_resource_seconds_max": cost.lost_max,
@@ -71,7 +71,7 @@ def storm_row(storm: Storm, until_ms: int, facts: StormFacts, marks: Sequence[Ma
 def is_described(storm: Storm, row: StormRow, marks: Sequence[MarkRow]) -> bool:
     """Return whether a stored row still describes the storm, if nothing changed in its groups."""
     return (
-        row["unexplained_rebalances"] == len(storm.disturbances)
+        row["unexplained_rebalances"] == number_of(storm.disturbances)
         and row["detected_at"] == storm.detected_at
         and set(row["group_ids"]) == storm.group_ids
         # Marks about unaffected groups count too, because the affected are compared with those groups.
@@ -117,7 +117,7 @@ def _sentences(storm: Storm, facts: StormFacts, marks: Sequence[MarkRow]) -> lis
 
 
 def _happened(storm: Storm) -> str:
-    count, minutes = len(storm.disturbances), max(1, round((storm.last_at - storm.started_at) / MINUTE_MS))
+    count, minutes = number_of(storm.disturbances), max(1, round((storm.last_at - storm.started_at) / MINUTE_MS))
     if storm.scope == StormScope.FLEET:
         return (
             f"{len(storm.group_ids)} groups were disturbed, with {count:,} rebalances within {minutes} min. At least "
@@ -145,7 +145,8 @@ def _causes(storm: Storm, facts: StormFacts) -> list[str]:
     ]
     voices = "groups" if storm.scope == StormScope.FLEET else "rebalances"
     suspicion = f"{cause.says.removesuffix(NORMAL)} ({percent(score)} of these {voices}{_most_often(storm)})"
-    out = [f"Suspected cause, from the diagnoses of {count(len(facts.voices), 'rebalance')}{of}: {suspicion}."]
+    diagnosed = count(sum(voice.rebalances for voice in facts.voices), "rebalance")
+    out = [f"Suspected cause, from the diagnoses of {diagnosed}{of}: {suspicion}."]
     return out if len(parts) == 1 else [*out, f"Causes: {'; '.join(parts)}."]
 
 

@@ -145,6 +145,11 @@ def _storm(cluster: str, group_id: str, recent: list[Disturbance], enough: int, 
     )
 
 
+def number_of(disturbances: Iterable[Disturbance]) -> int:
+    """Return the number of rebalances."""
+    return sum(each.rebalances for each in disturbances)
+
+
 def _time(disturbance: Disturbance) -> tuple[int, int, str]:
     return disturbance.at, disturbance.known_at, disturbance.group_id
 

@@ -11,6 +11,8 @@ import pytest
 from jobs.captures.recording import Capture
 from jobs.replay import CaptureRecords
 from pipelines.gold.health import health_rows
+from pipelines.gold.storms.disturbances import disturbances
+from pipelines.gold.storms.storms import number_of
 from pipelines.silver.carrying import folding, valid_points
 from pipelines.silver.history import History
 from pipelines.silver.rows import silver_rows
@@ -104,6 +106,12 @@ def test_health_counts_the_same(rows) -> None:
         for at in (0, 1)
     )
     assert expected == found
+
+
+def test_storms_count_the_same(rows) -> None:
+    folded, whole = (disturbances("branch-connect", rows["generations"][at], rows["group_events"][at]) for at in (0, 1))
+    assert len(folded) < len(whole) / 1.5
+    assert number_of(folded) == number_of(whole) == len(whole)
 
 
 @pytest.mark.parametrize("seed", range(15))
