@@ -48,6 +48,7 @@ def free_port(host: str, wanted: int) -> int:
         UserError: none of the `TRIED` ports is free, or the address does not belong to this machine.
     """
     if wanted == 0:
+        # An address of another machine is refused again below, with a sentence.
         with suppress(OSError):
             return free_ports(1, host)[0]
     for port in range(wanted, wanted + TRIED):

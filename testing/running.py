@@ -1,4 +1,4 @@
-"""Whether processes still run, of whom a process may be anybody's child or nobody's."""
+"""Whether a process runs, also if it is no child of this one."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def is_running(pid: int) -> bool:
-    """Whether the process has not ended; one that nobody has waited for yet has."""
+    """Whether the process runs. A zombie has ended."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     # It may end between the opening and the reading of the file.

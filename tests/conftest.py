@@ -29,8 +29,8 @@ longer than the rows. Processes that tests start (`ingest`, `build`, `up`, the w
 """
 
 HEAP = ("-XX:+UseSerialGC -Xms512m -Xmn256m -XX:MetaspaceSize=192m",)
-"""Instead of a heap that gives memory back and is therefore small: with that one, a tenth of the time of the shared
-session's JVM was garbage collection.
+"""Options of a heap that does not shrink. With the product's heap, which does, garbage collection took a tenth of the
+processor time of the shared session's JVM.
 """
 
 # Hypothesis fails a test for an example that takes 200 ms, or for the first ones if they are drawn slowly. A pause of
@@ -57,7 +57,7 @@ def pytest_addoption(parser):
 
 def pytest_configure(config):
     # The JVMs of tests live for seconds or minutes: compiled for hours to come they took twice the processor's time.
-    # Most methods run a few hundred times, which takes less than to compile them.
+    # Most methods run only a few hundred times, which takes less time than compiling them.
     os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:CompileThresholdScaling=4")
     # A test that names no warehouse must not find the one that is used from this folder.
     os.environ["REGROUP_WAREHOUSE"] = str(Path(tempfile.mkdtemp(prefix="regroup-tests-")) / "warehouse")

@@ -12,7 +12,7 @@ CHOSEN = range(15_000, 32_768)
 the process that it was chosen for listens on it, or while that process restarts.
 """
 TAKEN = 1_000
-"""More ports than this that others have are not tried."""
+"""Most ports to try that are in use already."""
 
 
 def free_ports(count: int, host: str = "127.0.0.1") -> list[int]:

@@ -103,11 +103,11 @@ def test_kill_9_at_random_moments_changes_no_row(spark, expected, recorded, ware
 
 
 ALMOST_ALL = 5
-"""Batches of the recorded history, after which few files may come."""
+"""Batches after which little of the recorded history is left to write."""
 
 
 def kill_up(cluster: Cluster, warehouse: Path, chance: random.Random) -> None:
-    """Start `up`, wait until it has written so many files, and kill it within the next second.
+    """Start `up`, wait until it has written a drawn number of files, and kill it within the next second.
 
     A machine that is slow to start is killed at the same moments as a quick one.
     """
@@ -123,6 +123,6 @@ def kill_up(cluster: Cluster, warehouse: Path, chance: random.Random) -> None:
 
 
 def written(warehouse: Path) -> int:
-    """Commits of all tables but for those that make them, and files of the streams' progress."""
+    """Number of commits, without those that create a table, and of the files of the streams' progress."""
     commits = [log for log in warehouse.glob("*/_delta_log/*.json") if log.stem.strip("0")]
     return len(commits) + sum(1 for _ in (warehouse / "_checkpoints").glob("**/[0-9]*"))
