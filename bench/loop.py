@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from bench.load import LOOP
+from bench.load import LOOP, LOOP_GROUP
 from jobs.captures.recording import Capture
 from jobs.config.settings import Settings
 from jobs.replay import CaptureRecords, replay
@@ -40,7 +40,7 @@ def renamed(record: SourceRecord, nth: int) -> SourceRecord:
     """Return the record as one of the group with another number; names are equally long."""
     if not nth:
         return record
-    name = b"branch-connect"
+    name = LOOP_GROUP.encode()
     assert record.key is not None
     key, new = record.key, f"branch-loop{nth:03d}".encode()
     return record._replace(key=key.replace(name, new), partition=record.partition + 8 * nth)

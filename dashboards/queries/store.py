@@ -314,22 +314,23 @@ class Store(LagStore):
             "generation": generation,
         }
         adjacent = self._ask(ADJACENT, ("generations",), 1, **key)
-        generation = adjacent[0]["generation"] if adjacent else generation
-        key |= {name: generation if row is None else row for name, row in (adjacent[0] if adjacent else {}).items()}
-        near = self._ask(NEIGHBOURS, ("generations",), 3, **key) if adjacent else []
+        if not adjacent:
+            return None
+        generation = adjacent[0]["generation"]
+        key |= {name: generation if row is None else row for name, row in adjacent[0].items()}
+        near = self._ask(NEIGHBOURS, ("generations",), 3, **key)
         at = next((i for i, row in enumerate(near) if row["generation_id"] == generation), None)
         if at is None:
             return None
         previous = near[at - 1] if at else None
-        before = previous["generation_id"] if previous else generation
         last = near[at + 1]["joined_at"] + DAY_MS if at + 1 < len(near) else None
         # All rows of this generation and the one before it lie in this range; the margin is one day.
         lived = (moment(near[max(0, at - 1)]["joined_at"] - DAY_MS), None if last is None else moment(last))
 
-        def rows(sql: str, table: str, cap: int, **more: Parameter) -> Rows:
-            return self._lake.query(sql, {table: lived}, cap, {**key, **more})
+        def rows(sql: str, table: str, cap: int) -> Rows:
+            return self._lake.query(sql, {table: lived}, cap, key)
 
-        members = rows(GENERATION_MEMBERS, "generation_members", MEMBER_ROWS, previous=before).rows
+        members = rows(GENERATION_MEMBERS, "generation_members", MEMBER_ROWS).rows
         return Rebalance(
             generation=near[at],
             previous=previous,

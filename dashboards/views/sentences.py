@@ -120,7 +120,7 @@ def trigger_with_verb_first(generation: Row, known: dict[str, str]) -> str:
 
 
 def numbered(generation: Row) -> str:
-    """Return `generation 5`, `epoch 5`, or for a row of a loop `generations 5` with the last one."""
+    """Return `generation 5`, `epoch 5`, or both the first and the last number of folded generations."""
     first, last = generation["generation_id"], generation.get("last_generation_id")
     name = term(generation)
     return f"{name} {first}" if last is None else f"{name}s {span(str(first), str(last))}"
@@ -249,8 +249,8 @@ def group(generations: Sequence[Row], state: Row | None) -> str:
 
 
 def window_generations(generations: Sequence[Row]) -> int:
-    """Return the number of generations of the window that the rows are from, which may have been too many to read."""
-    return max((int(g.get("window_generations") or 0) for g in generations), default=0) or count_of(generations)
+    """Return the number of generations of the window that the rows are from, also if not all of them were read."""
+    return int(generations[0]["window_generations"]) if generations else 0
 
 
 def waited(delays: Sequence[Segment]) -> str:

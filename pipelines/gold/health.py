@@ -93,10 +93,10 @@ def _unstable(generations: Sequence[GenerationRow]) -> Iterator[Span]:
 
 def _folded_ms(g: GenerationRow) -> int:
     """Return the milliseconds of a row's rebalances without the first one, whose span is known."""
-    if g.get("unstable_ms") is None:
+    if (together := g.get("unstable_ms")) is None:
         return 0
     ((start, end),) = _unstable([g])
-    return int(g["unstable_ms"] or 0) - (end - start)
+    return together - (end - start)
 
 
 def merged(spans: Iterable[Span]) -> list[Span]:

@@ -63,12 +63,11 @@ def episodes(
         begins = not (out and out[-1].goes_on(row, quiet_ms))
         # A rebuild may resume at the start of this episode without any state.
         live = None if begins and position in bases else unfinished.get(position)
-        is_point = live is not None and bool(out)
         if live is not None and out:
             carried[position] = _carried(out, live)
         if begins:
             out.append(Episode.of(row, _base(bases.get(position))))
-        if is_point:
+        if position in carried:
             point_rows.append(PointRow(number, len(out), out[-1].generations))
         out[-1].add(row, by_generation[row["incarnation"], row["generation_id"]])
     return Episodes([episode.rebalance() for episode in out], carried, point_rows)

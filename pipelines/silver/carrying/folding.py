@@ -35,13 +35,6 @@ WITHOUT_STOPS = (RebalanceMode.COOPERATIVE, RebalanceMode.INCREMENTAL)
 """Modes in which a rebalance stops no resource that stays with its owner."""
 
 
-class Block(NamedTuple):
-    """Rows `[begin, end)` of the generations that may be folded."""
-
-    begin: int
-    end: int
-
-
 class PointRow(NamedTuple):
     """A row of the generations before which a resume point lies: the number of its episode, and how many generations
     the episode has before it.
@@ -52,17 +45,17 @@ class PointRow(NamedTuple):
     before: int
 
 
-def blocks(points: Sequence[PointRow]) -> Iterator[Block]:
-    """Yield the blocks that may be folded; `points` are the rows of all resume points, in order."""
+def blocks(points: Sequence[PointRow]) -> Iterator[slice]:
+    """Yield the rows of the blocks that may be folded; `points` are the rows of all resume points, in order."""
     for point, following, last in zip(points, points[1:], points[2:], strict=False):
         if point.before >= WHOLE and point.episode == following.episode == last.episode:
-            yield Block(point.row, following.row)
+            yield slice(point.row, following.row)
 
 
-def fold(out: SilverOfGroup, foldable: Iterable[Block]) -> None:
+def fold(out: SilverOfGroup, foldable: Iterable[slice]) -> None:
     """Fold the blocks in the rows of `generations`, `generation_members` and `group_events`."""
     generations = out["generations"]
-    chosen = [generations[block.begin : block.end] for block in foldable]
+    chosen = [generations[block] for block in foldable]
     if not chosen:
         return
     members: dict[tuple[int, int], list[GenerationMemberOfGroup]] = defaultdict(list)
@@ -77,9 +70,9 @@ def fold(out: SilverOfGroup, foldable: Iterable[Block]) -> None:
         first["unstable_ms"] = sum(map(_unstable_ms, run))
         first["folded_count"], first["last_generation_id"] = len(run), run[-1]["generation_id"]
         first["last_completed_at"] = run[-1]["completed_at"]
-    is_kept = {number: first["generation_id"] == number[1] for number, first in first_of.items()}
-    out["generations"] = [g for g in generations if is_kept.get(_number(g), True)]
-    out["generation_members"] = [row for row in out["generation_members"] if is_kept.get(_number(row), True)]
+    removed = first_of.keys() - {_number(run[0]) for run in runs}
+    out["generations"] = [g for g in generations if _number(g) not in removed]
+    out["generation_members"] = [row for row in out["generation_members"] if _number(row) not in removed]
     out["group_events"] = _folded_events(out["group_events"], first_of)
 
 
@@ -100,11 +93,11 @@ def _folded_events(
     found: dict[tuple[Hashable, ...], GroupEventOfGroup] = {}
     for event in sorted(events, key=lambda e: e["event_at"]):
         generation = event["generation_id"]
-        run = first_of.get((event["incarnation"], generation)) if generation is not None else None
-        if run is None or not run["joined_at"] <= event["event_at"] <= (run["last_completed_at"] or 0):
+        row = first_of.get((event["incarnation"], generation)) if generation is not None else None
+        if row is None or not row["joined_at"] <= event["event_at"] <= (row["last_completed_at"] or 0):
             out.append(event)
             continue
-        key = (*_number(run), *(value for name, value in event.items() if name not in ("event_at", "generation_id")))
+        key = (*_number(row), *(value for name, value in event.items() if name not in ("event_at", "generation_id")))
         if (first := found.setdefault(key, event)) is event:
             out.append(event)
         else:
