@@ -1,7 +1,8 @@
 """kafka-python's admin client: the calls that librdkafka lacks, with the same settings.
 
-librdkafka has no ListPartitionReassignments and no DescribeLogDirs, and hides groups whose protocol type is not
-`consumer`. Nothing here changes anything in a cluster.
+librdkafka has no ListPartitionReassignments and no DescribeLogDirs, hides groups whose protocol type is not `consumer`,
+and can abort the process when it describes groups (`jobs.kafka.described_groups`). Nothing here changes anything in a
+cluster.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ RESPONSE_WITHIN_MS = 10_000
 
 
 class Client(KafkaAdminClient):  # type: ignore[misc]
-    """Admin client. Described groups have the members' metadata and assignments as raw bytes for every protocol."""
+    """Admin client that can send a request for which kafka-python has no method."""
 
     def send_to(self, node_id: int, request: Any) -> Any:
         """Return the response of one broker to a request for which the client has no method."""
@@ -53,10 +54,6 @@ class Client(KafkaAdminClient):  # type: ignore[misc]
                 raise for_code(result.error_code)(result.error_message)
         settings: dict[str, Any] = super()._describe_configs_process_responses(responses, config_filter)
         return settings
-
-    def _describe_groups_process_response(self, response: Any) -> dict[str, Any]:
-        # The base class decodes every blob as a consumer's, and fails on that of a Connect worker.
-        return {group.group_id: group.to_dict() for group in response.groups}
 
     def brokers(self) -> list[int]:
         """Return the ids of the brokers that are up now."""

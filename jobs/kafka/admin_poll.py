@@ -11,32 +11,34 @@ import time
 import uuid
 from base64 import urlsafe_b64encode
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from confluent_kafka import KafkaException
 from kafka.admin import ConfigResource, ConfigResourceType
 
-from jobs.kafka import streams_groups
 from jobs.kafka.admin_client import Client, attempt, connect, refused
+from jobs.kafka.described_groups import CLASSIC, CONSUMER, STREAMS, describe
 from jobs.kafka.end_offsets import KIND as END_OFFSETS
 from jobs.kafka.end_offsets import EndOffsets
 from jobs.kafka.group_members import classic_members, consumer_members, streams_members
-from jobs.kafka.kafka_client import RESPONSE_WITHIN_S, admin
+from jobs.kafka.kafka_client import admin
 from pipelines.limits import DEFAULT_LIMITS, Limits
 from pipelines.reassignments.statements import RULES_MS
 from schemas.records import OFFSETS_TOPIC
 
-if TYPE_CHECKING:
-    from confluent_kafka.admin import AdminClient
-
 Observation = dict[str, Any]
 
 SOURCE = "kafka-python"
-STREAMS = "streams"
-"""The type that Kafka gives to groups of KIP-1071."""
+Members = Callable[[Any, Limits], dict[str, Any]]
+MEMBERS: Mapping[str, Members] = {CLASSIC: classic_members, CONSUMER: consumer_members, STREAMS: streams_members}
+"""Type of a group → the function that reads its members. Groups of other types, such as share groups, are only listed.
+"""
+DESCRIBED_AT_ONCE = 200
+"""Groups in one request, which bounds the size of its response."""
+NO_SUCH_GROUP = 69
+"""GROUP_ID_NOT_FOUND: the group has been deleted since it was listed."""
 MOVING_S, RESTING_S = 1.0, 15.0
 """Seconds between two polls: while a partition is being reassigned, and otherwise."""
 
@@ -89,8 +91,7 @@ class Poller:
     def __init__(self, options: Mapping[str, str], limits: Limits = DEFAULT_LIMITS) -> None:
         self._limits = limits
         self._client: Client = connect(options)
-        self._groups: AdminClient = admin(options)
-        self._ends = EndOffsets(self._groups)
+        self._ends = EndOffsets(admin(options))
         self._reported: dict[tuple[str, str], bytes] = {}
         self._assigned: set[str] = set()
         self._moving: dict[str, list[int]] = {}
@@ -268,7 +269,7 @@ class Poller:
     def _list_groups(self) -> None:
         """Report groups of every protocol type and state, and the members of groups that can be described."""
         listed: list[dict[str, Any]] = []
-        streams: dict[int, set[str]] = {}
+        coordinators: dict[str, int] = {}
         for broker in self._brokers:
             found, why = attempt(partial(self._client.list_groups, broker_ids=[broker]))
             if why is not None:
@@ -276,7 +277,7 @@ class Poller:
                 continue
             listed += found
             # A broker lists the groups that it coordinates.
-            streams[broker] = {each["group_id"] for each in found if each.get("group_type") == STREAMS}
+            coordinators |= dict.fromkeys((each["group_id"] for each in found), broker)
         groups = [
             {
                 "group_id": each["group_id"],
@@ -293,65 +294,32 @@ class Poller:
         known = {group["group_id"] for group in groups}
         self._reported = {key: digest for key, digest in self._reported.items() if key[0] != "group" or key[1] in known}
         self._ends.keep(known)
-        self._consumers([g for g in groups if g["protocol_type"] in ("consumer", "")])
-        self._others(
-            [g for g in groups if g["type"] in (None, "classic") and g["protocol_type"] not in ("consumer", "")]
-        )
-        for broker, ids in streams.items():
-            self._streams(broker, [group for group in groups if group["group_id"] in ids])
+        for broker in self._brokers:
+            its = [group for group in groups if coordinators[group["group_id"]] == broker]
+            for group_type, members in MEMBERS.items():
+                of_type = [group for group in its if (group["type"] or CLASSIC) == group_type]
+                for first in range(0, len(of_type), DESCRIBED_AT_ONCE):
+                    self._describe(broker, group_type, of_type[first : first + DESCRIBED_AT_ONCE], members)
 
-    def _consumers(self, groups: list[dict[str, Any]]) -> None:
-        """Report the members of consumer groups. Librdkafka describes both consumer protocols, but without epochs."""
-        if not groups:
-            return
-        futures = self._groups.describe_consumer_groups(
-            [group["group_id"] for group in groups], request_timeout=RESPONSE_WITHIN_S
-        )
-        for group in groups:
-            try:
-                found = futures[group["group_id"]].result()
-            except KafkaException as error:
-                self._failed("describe_groups", error.args[0].str(), group["group_id"])
-                continue
-            self._reads(group["group_id"], group | consumer_members(found, self._limits))
-
-    def _others(self, groups: list[dict[str, Any]]) -> None:
-        """Report the members of other groups of the classic protocol, such as Connect workers, without their blobs."""
-        if not groups:
-            return
-        found, why = attempt(lambda: self._client.describe_groups([group["group_id"] for group in groups]))
-        if why is not None:
-            self._failed("describe_groups", why)
-            return
-        for group in groups:
-            described = found.get(group["group_id"])
-            if described is None or described["error_code"]:
-                continue
-            self._report("group", group["group_id"], group | classic_members(described))
-
-    def _streams(self, coordinator: int, groups: list[dict[str, Any]]) -> None:
-        """Report the members of groups that Kafka Streams' own protocol coordinates, with the partitions they read."""
-        if not groups:
-            return
-        described, why = attempt(
-            lambda: streams_groups.describe(self._client, coordinator, [group["group_id"] for group in groups])
-        )
+    def _describe(self, coordinator: int, group_type: str, groups: list[dict[str, Any]], members: Members) -> None:
+        """Report the members of groups of one type that one broker coordinates."""
+        listed = {group["group_id"]: group for group in groups}
+        described, why = attempt(lambda: describe(self._client, coordinator, group_type, [*listed]))
         if why is not None:
             self._failed("describe_groups", why, f"broker {coordinator}")
             return
-        listed = {group["group_id"]: group for group in groups}
         for each in described:
             if why := refused(each.error_code):
-                self._failed("describe_groups", why, each.group_id)
+                if each.error_code != NO_SUCH_GROUP:
+                    self._failed("describe_groups", why, each.group_id)
                 continue
-            body = streams_members(each, self._limits)
             known = listed[each.group_id] | {"state": each.group_state, "coordinator": coordinator}
-            self._reads(each.group_id, known | body)
+            self._reads(each.group_id, known | members(each, self._limits))
 
     def _reads(self, group_id: str, body: Observation) -> None:
         """Report a group, and keep the end offsets of the topics that it reads."""
         has_changed = self._report("group", group_id, body)
-        topics = {topic for member in body["members"] for topic, _ in member["assignment"]}
+        topics = {topic for member in body["members"] for topic, _ in member.get("assignment", ())}
         self._assigned |= topics
         self._ends.reads(group_id, topics, has_changed=has_changed)
 

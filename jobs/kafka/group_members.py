@@ -6,38 +6,41 @@ assignments exceed the limit, they are left out and `too_large` is their number.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
+from pipelines.decoding.blob_fields import Blob
+from pipelines.decoding.member_blobs import decode_assignment
 from pipelines.limits import Limits
 from pipelines.long_names import shortened
 
 
-def consumer_members(group: Any, limits: Limits) -> dict[str, Any]:
-    """Return the body of a consumer group as confluent-kafka describes it, with `coordinator` and each `assignment`."""
+def classic_members(group: Any, limits: Limits) -> dict[str, Any]:
+    """Return the body of a group in a DescribeGroups response.
+
+    The members of a group of another protocol type, such as Connect workers, have no `assignment`, because each type
+    encodes it in its own way.
+    """
     members = sorted(group.members, key=lambda each: each.member_id)
-    rows = [_named(each, each.group_instance_id, each.host, limits) for each in members]
-    assigned = [sorted([at.topic, at.partition] for at in each.assignment.topic_partitions) for each in members]
-    coordinator = group.coordinator.id if group.coordinator else None
-    body = {"assignor": group.partition_assignor, "coordinator": coordinator}
+    rows = [_named(each, each.group_instance_id, each.client_host, limits) for each in members]
+    body = {"assignor": group.protocol_data}
+    if group.protocol_type not in ("consumer", ""):
+        return body | {"members": rows}
+    assigned = [
+        _assigned(decode_assignment(each.member_assignment, "consumer", group.protocol_data)) for each in members
+    ]
     return body | _with_assignments(rows, assigned, limits)
 
 
-def classic_members(described: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the body of a group that kafka-python describes, such as Connect workers, with `state`.
-
-    The members have no `assignment`, because each protocol type encodes it in its own way.
-    """
-    members = [
-        {
-            "member_id": each["member_id"],
-            "instance_id": each.get("group_instance_id"),
-            "client_id": each["client_id"],
-            "host": each["client_host"],
-        }
-        for each in sorted(described["members"], key=lambda each: each["member_id"])
+def consumer_members(group: Any, limits: Limits) -> dict[str, Any]:
+    """Return the body of a group in a ConsumerGroupDescribe response. The `assignment` is what a member reads now."""
+    members = sorted(group.members, key=lambda each: each.member_id)
+    rows = [_named(each, each.instance_id, each.client_host, limits) for each in members]
+    assigned = [
+        sorted([at.topic_name, partition] for at in each.assignment.topic_partitions for partition in at.partitions)
+        for each in members
     ]
-    return {"state": described["group_state"], "assignor": described["protocol_data"], "members": members}
+    return {"assignor": group.assignor_name} | _with_assignments(rows, assigned, limits)
 
 
 def streams_members(group: Any, limits: Limits) -> dict[str, Any]:
@@ -72,6 +75,12 @@ def streams_members(group: Any, limits: Limits) -> dict[str, Any]:
     ]
     body = {"assignor": group.assignor_name, "epoch": group.group_epoch}
     return body | _with_assignments(rows, assigned, limits)
+
+
+def _assigned(assignment: Blob) -> list[list[Any]]:
+    """Return the partitions of a decoded assignment; none if the member has none or its bytes cannot be decoded."""
+    topics = assignment.get("partitions", {}).items()
+    return sorted([topic, partition] for topic, partitions in topics for partition in partitions)
 
 
 def _named(member: Any, instance_id: str | None, host: str, limits: Limits) -> dict[str, Any]:

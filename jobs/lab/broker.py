@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import subprocess
 import time
@@ -89,6 +90,16 @@ class Broker:
         """Kill the broker with SIGKILL, like a crash."""
         if self._process:
             self._process.kill()
+
+    def pause(self) -> None:
+        """Stop the broker's process, like a machine that hangs, until `resume`. Its connections stay open."""
+        if self._process:
+            os.kill(self._process.pid, signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """Let a paused broker continue."""
+        if self._process:
+            os.kill(self._process.pid, signal.SIGCONT)
 
     def __enter__(self) -> Self:
         self.start()

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import itertools
 import json
+import sys
 import threading
+import time
+from contextlib import ExitStack
 from dataclasses import replace
 
 import pytest
-from confluent_kafka import Consumer, Producer
+from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import (
     AclBinding,
     AclOperation,
@@ -26,6 +29,7 @@ from jobs.kafka.admin_client import translated
 from jobs.kafka.admin_poll import Poller
 from jobs.lab.broker import Broker
 from jobs.poll import Following, observation_row
+from jobs.processes.processes import Supervised
 from jobs.tables.create_tables import create_tables
 from jobs.tables.delta_io import table_path
 from pipelines.limits import Limits
@@ -63,6 +67,73 @@ def test_a_look_tells_groups_members_topic_ids_and_settings(grouped) -> None:
     again = poller.poll()
     assert ["reassignments"] == [each["kind"] for each in again], "what has not changed is not told again"
     poller.close()
+
+
+def test_members_of_the_consumer_protocol_are_described_too(grouped) -> None:
+    """With a group of it that only commits, and one that nobody reads any more."""
+    consumer = Consumer(
+        grouped
+        | {"group.id": "assigned", "client.id": "new", "group.protocol": "consumer", "auto.offset.reset": "latest"}
+    )
+    consumer.subscribe(["read"])
+    while len(consumer.assignment()) < 2:
+        consumer.poll(0.1)
+    alone = Consumer(grouped | {"group.id": "alone"})
+    alone.commit(offsets=[TopicPartition("read", 0, 1)], asynchronous=False)
+    alone.close()
+    poller = Poller(grouped)
+    groups = {each["group_id"]: each for each in poller.poll() if each["kind"] == "group"}
+    assert {} == poller.errors
+    (member,) = groups["assigned"]["members"]
+    assert ("consumer", "uniform", "Stable") == tuple(groups["assigned"][key] for key in ("type", "assignor", "state"))
+    assert ("new", [["read", 0], ["read", 1]]) == (member["client_id"], member["assignment"])
+    assert groups["assigned"]["coordinator"] in (1, 2, 3)
+    assert ("Empty", []) == (groups["alone"]["state"], groups["alone"]["members"])
+    consumer.close()
+    poller.close()
+
+
+POLLING = """
+import sys
+from jobs.kafka import admin_client, end_offsets
+from jobs.kafka.admin_poll import Poller
+admin_client.RESPONSE_WITHIN_MS, end_offsets.RESPONSE_WITHIN_S = 1_000, 1
+poller = Poller({"bootstrap.servers": sys.argv[1]})
+while True:
+    poller._full_at = float("-inf")
+    poller.poll()
+    print("failed" if poller.errors else "complete", flush=True)
+"""
+
+
+@pytest.mark.slow
+def test_a_broker_that_pauses_ends_no_process(tmp_path) -> None:
+    """librdkafka aborted the process when it described groups and a broker paused for longer than a request may take.
+    The limit is a second here, and ten in the product.
+    """
+    with Broker(tmp_path / "broker") as broker, ExitStack() as stack:
+        options = {"bootstrap.servers": broker.bootstrap_servers}
+        admin = AdminClient(options | {"log_level": 0})
+        admin.create_topics([NewTopic("read", 1, 1)])["read"].result(120)
+        for n in range(40):
+            consumer = Consumer(options | {"group.id": f"group-{n}"})
+            consumer.commit(offsets=[TopicPartition("read", 0, 1)], asynchronous=False)
+            consumer.close()
+        output = tmp_path / "polls"
+        polling = Supervised([sys.executable, "-P", "-c", POLLING, broker.bootstrap_servers], output=output)
+        stack.callback(polling.stop)
+
+        def next_is_complete() -> None:
+            seen = len(output.read_bytes())
+            wait_until(lambda: b"complete" in output.read_bytes()[seen:] or not polling.is_alive())
+
+        for _ in range(6):
+            next_is_complete()
+            broker.pause()
+            time.sleep(2)
+            broker.resume()
+        next_is_complete()
+        assert polling.is_alive(), output.read_text()
 
 
 def test_end_offsets_are_reported_from_before_a_group_changes_and_after(grouped) -> None:
