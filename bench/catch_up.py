@@ -2,7 +2,7 @@
 
 Every measurement runs in a separate process, one after the other, against one broker on this machine. `bronze` and
 `silver` are whole commands. Other seconds are from the first request to the last record or commit, without the start of
-a JVM. Compare the ratios, not the rates.
+a JVM. Compare the ratios, not the rates. With `--kminion BINARY`, KMinion reads the same topic in the same run.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from pathlib import Path
 from confluent_kafka import Consumer, TopicPartition
 
 from bench.load import OVERRIDES, Load, write
+from bench.other_tools.kminion import caught_up
 from jobs import build, ingest
 from jobs.config.clusters import Cluster
 from jobs.config.settings import Settings
@@ -52,6 +53,8 @@ CONNECTOR = {
 DEFAULTS = {"group.id": "bare", "enable.auto.commit": False, "isolation.level": "read_uncommitted"}
 PROCESSES = 2
 PER_BATCH = 10_000
+BASES = ("bare", "bare_tuned", "kminion")
+"""What each measurement is compared with, if it was run before."""
 
 
 def bare(servers: str, _: Path) -> float:
@@ -211,16 +214,17 @@ def main() -> None:
     parser.add_argument("--records", type=int, default=10_000_000)
     parser.add_argument("--bootstrap-servers", help="a broker whose __consumer_offsets is loaded already")
     parser.add_argument("--only", nargs="*", choices=MEASUREMENTS, default=[*MEASUREMENTS])
+    parser.add_argument("--kminion", type=Path, metavar="BINARY", help="compare with this program of KMinion")
     parser.add_argument("--measure", choices=MEASUREMENTS, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.measure:
         with tempfile.TemporaryDirectory(prefix="regroup-bench-") as folder:
             print(MEASUREMENTS[arguments.measure](arguments.bootstrap_servers, Path(folder)))
     elif arguments.bootstrap_servers:
-        report(arguments.bootstrap_servers, arguments.only)
+        report(arguments.bootstrap_servers, arguments.only, arguments.kminion)
     else:
         with loaded(Load(records=arguments.records)) as (servers, _):
-            report(servers, arguments.only)
+            report(servers, arguments.only, arguments.kminion)
 
 
 @contextmanager
@@ -245,20 +249,28 @@ def seconds(name: str, servers: str) -> float:
     return float(done.stdout.split()[-1])
 
 
-def report(servers: str, names: list[str]) -> None:
-    """Run the measurements and print one line for each, with its ratio to the bare reads."""
+def report(servers: str, names: list[str], kminion: Path | None = None) -> None:
+    """Run the measurements and print one line for each, with its ratio to the bare reads and to KMinion."""
     records = sum(high - low for low, high in _ends(servers).values())
     print(
         f"{records:,} records in {len(_ends(servers))} partitions, {PROCESSES} processes, {len(SILVER)} silver tables"
     )
     rates: dict[str, float] = {}
+    if kminion:
+        took = caught_up(kminion, servers)
+        rates["kminion"] = records / took.received_s
+        print(
+            f"{'kminion':14} {rates['kminion']:12,.0f} records/s   all received after {took.received_s:.1f} s, "
+            f"ready after {took.ready_s:.1f} s, {took.processor_s:.1f} s of processor time, {took.peak_mb:.0f} MB",
+            flush=True,
+        )
     for name in names:
         try:
             rates[name] = records / seconds(name, servers)
         except subprocess.CalledProcessError as failed:
             print(f"{name:14} failed:\n{failed.stderr[-2_000:]}")
             continue
-        ratios = [f"{rates[name] / rates[base]:5.2f} x {base}" for base in ("bare", "bare_tuned") if base in rates]
+        ratios = [f"{rates[name] / rates[base]:5.2f} x {base}" for base in BASES if base in rates]
         print(f"{name:14} {rates[name]:12,.0f} records/s   {'   '.join(ratios)}", flush=True)
     if {"bronze", "silver"} <= rates.keys():
         print(f"silver is {rates['silver'] / rates['bronze']:.2f} x bronze")

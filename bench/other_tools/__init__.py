@@ -1,0 +1,1 @@
+"""Other tools that read `__consumer_offsets`, which benchmarks run beside Regroup."""
