@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-import plotly.graph_objects as go
-
+from dashboards.views.plot import Trace, trace
 from dashboards.views.theme import Style
 from dashboards.views.timeline import Segment
 from schemas.states import Evidence
@@ -46,7 +45,7 @@ def bars(
     scale: float = 1,
     origin: int = 0,
     fine: float = 0,
-) -> go.Bar:
+) -> Trace:
     """Return one trace. Each row holds y, segment, colour, label inside the bar, and [tooltip, link].
 
     `origin` and `scale` convert timestamps to x: unchanged epoch milliseconds, or seconds since a timestamp.
@@ -84,7 +83,8 @@ def bars(
                 "fillmode": "replace" if hatched else "overlay",
                 **({} if hatched else {"fgcolor": "rgba(26,27,30,0.55)"}),
             }
-    return go.Bar(
+    return trace(
+        "bar",
         orientation="h",
         base=base,
         x=x,
@@ -104,7 +104,7 @@ def bars(
 
 def dotted_edges(
     rows: Iterable[tuple[float, float, Segment]], *, axis: str, scale: float = 1, origin: int = 0
-) -> go.Scatter:
+) -> Trace:
     """Return dotted vertical lines at both ends of the inferred segments, from (bottom, top, segment)."""
     x: list[float | None] = []
     y: list[float | None] = []
@@ -113,8 +113,14 @@ def dotted_edges(
             for at in (segment.earliest, segment.latest):
                 x += [(at - origin) * scale] * 2 + [None]
                 y += [bottom, top, None]
-    return go.Scatter(
-        x=x, y=y, mode="lines", line={"dash": "dot", "width": 1.5, "color": "#808488"}, hoverinfo="skip", yaxis=axis
+    return trace(
+        "scatter",
+        x=x,
+        y=y,
+        mode="lines",
+        line={"dash": "dot", "width": 1.5, "color": "#808488"},
+        hoverinfo="skip",
+        yaxis=axis,
     )
 
 

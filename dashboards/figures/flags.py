@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import plotly.graph_objects as go
-
 from dashboards.lake.lake import Row
 from dashboards.text import figure_text, instant
 from dashboards.views.marks import flag_of, mark_subject
+from dashboards.views.plot import Figure
 from dashboards.zone import zone
 
 FLAGS_SHOWN = 30
@@ -20,9 +19,7 @@ TOP_PX = 26
 INK = "#808488"
 
 
-def flagged(
-    figure: go.Figure, marks: Sequence[Row], *, first: int, last: int, origin: int = 0, scale: float = 1
-) -> None:
+def flagged(figure: Figure, marks: Sequence[Row], *, first: int, last: int, origin: int = 0, scale: float = 1) -> None:
     """Draw the marks from `first` to `last` (epoch milliseconds); if there are too many, only the newest ones.
 
     `origin` and `scale` convert timestamps to x, as in `bars`.
@@ -37,10 +34,10 @@ def flagged(
         labelled = at if has_room else labelled
         lines.append(_line(x))
         labels.append(_label(mark, x, has_room=has_room, is_late=at > last - (last - first) * ROOM))
-    # Assigned one by one, because Plotly's `update_layout` takes as long as the rest of a page.
-    figure.layout.shapes += tuple(lines)
-    figure.layout.annotations += tuple(labels)
-    figure.layout.margin.t = max(figure.layout.margin.t or 0, TOP_PX)
+    layout = figure["layout"]
+    layout["shapes"] = [*layout.get("shapes", ()), *lines]
+    layout["annotations"] = [*layout.get("annotations", ()), *labels]
+    layout["margin"] = layout["margin"] | {"t": max(layout["margin"]["t"], TOP_PX)}
 
 
 def _line(x: float) -> dict[str, Any]:

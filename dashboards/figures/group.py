@@ -6,13 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import plotly.graph_objects as go
-
 from dashboards.figures.bars import bars, dotted_edges, max_lanes
 from dashboards.figures.clock import time_axis
 from dashboards.lake.lake import Row
 from dashboards.text import between, clock, duration, figure_text, instant, member_label, resource, span, visible
 from dashboards.urlstate import Window
+from dashboards.views.plot import Figure, trace
 from dashboards.views.sentences import numbered
 from dashboards.views.theme import GLYPHS, LOUD, STYLES, hues, layout
 from dashboards.views.timeline import Lane, Owned, Segment
@@ -30,7 +29,7 @@ FINE = 300
 class Drawn:
     """The figure, with the numbers of lanes and resources in it."""
 
-    figure: go.Figure
+    figure: Figure
     lanes: int
     resources: int
 
@@ -65,18 +64,18 @@ def group_figure(
         (f"Owner of each {unit}", RIBBON_PX * len(owned)),
     ]
     sections = [(title, px) for title, px in sections if px]
-    figure = go.Figure(layout=_axes(sections, lanes, owned, window))
+    figure: Figure = {"data": [], "layout": _axes(sections, lanes, owned, window)}
     _strip(figure, strip, generations, events, window, hrefs)
     if delays:
         waits = [(1.03, s, STYLES["assigning"].colour, "", [_delay_tip(s), ""]) for s in delays]
-        figure.add_trace(bars(waits, height=0.1, axis="y", fine=window.width / FINE))
+        figure["data"].append(bars(waits, height=0.1, axis="y", fine=window.width / FINE))
     _lanes(figure, lanes, events, fine)
     _ribbon(figure, owned, window, "y3" if lanes else "y2")
     return Drawn(figure=figure, lanes=len(lanes), resources=len(owned))
 
 
 def _strip(
-    figure: go.Figure,
+    figure: Figure,
     strip: Sequence[Segment],
     generations: Sequence[Row],
     events: Sequence[Row],
@@ -90,11 +89,12 @@ def _strip(
             if s.kind == name
         ]
         if rows:
-            figure.add_trace(bars(rows, height=style.height, axis="y", style=style, fine=window.width / FINE))
-    figure.add_trace(dotted_edges(((0, STYLES[s.kind].height, s) for s in strip if s.kind != "unknown"), axis="y"))
+            figure["data"].append(bars(rows, height=style.height, axis="y", style=style, fine=window.width / FINE))
+    figure["data"].append(dotted_edges(((0, STYLES[s.kind].height, s) for s in strip if s.kind != "unknown"), axis="y"))
     shown = sorted(generations, key=lambda g: g["joined_at"])
-    figure.add_trace(
-        go.Scatter(
+    figure["data"].append(
+        trace(
+            "scatter",
             x=[g["joined_at"] for g in shown],
             y=[1.15] * len(shown),
             mode="markers+text",
@@ -159,11 +159,11 @@ def _moved(g: Row) -> str:
     return f"{g['resources_moved']} of {g['resources_assigned']} moved"
 
 
-def _lanes(figure: go.Figure, lanes: Sequence[Lane], events: Sequence[Row], fine: float) -> None:
+def _lanes(figure: Figure, lanes: Sequence[Lane], events: Sequence[Row], fine: float) -> None:
     if not lanes:
         return
     row_of = {member: y for y, lane in enumerate(lanes) for member in lane.members}
-    figure.add_trace(
+    figure["data"].append(
         bars(
             [
                 (y, membership, "#7E95AA", "", [_membership_tip(lane.members[i], membership), ""])
@@ -175,7 +175,7 @@ def _lanes(figure: go.Figure, lanes: Sequence[Lane], events: Sequence[Row], fine
             fine=fine,
         )
     )
-    figure.add_trace(
+    figure["data"].append(
         dotted_edges(
             ((y - 0.3, y + 0.3, membership) for y, lane in enumerate(lanes) for membership in lane.memberships),
             axis="y2",
@@ -189,14 +189,15 @@ def _membership_tip(member: str, membership: Segment) -> str:
     return f"<b>{figure_text(member)}</b><br>{when} {zone()}<br>{membership.evidence}"
 
 
-def _glyphs(figure: go.Figure, placed: Sequence[tuple[float, Row]], axis: str) -> None:
+def _glyphs(figure: Figure, placed: Sequence[tuple[float, Row]], axis: str) -> None:
     known = [(y, e, GLYPHS[GroupEventKind(e["kind"])]) for y, e in placed if e["kind"] in GLYPHS]
     if not known:
         return
     colours = [STYLES["stopped"].colour if e["kind"] in LOUD else "#808488" for _, e, _ in known]
     hollow = [e["evidence"] == Evidence.INFERRED and "-open" not in glyph.symbol for _, e, glyph in known]
-    figure.add_trace(
-        go.Scatter(
+    figure["data"].append(
+        trace(
+            "scatter",
             x=[e["event_at"] for _, e, _ in known],
             y=[y for y, _, _ in known],
             mode="markers",
@@ -234,11 +235,11 @@ def event_tip(e: Row) -> str:
     return "<br>".join(lines)
 
 
-def _ribbon(figure: go.Figure, owned: Sequence[Owned], window: Window, axis: str) -> None:
+def _ribbon(figure: Figure, owned: Sequence[Owned], window: Window, axis: str) -> None:
     if not owned:
         return
     colours = hues(sorted({held.kind for o in owned for held in o.spans}))
-    figure.add_trace(
+    figure["data"].append(
         bars(
             [
                 (
@@ -256,7 +257,7 @@ def _ribbon(figure: go.Figure, owned: Sequence[Owned], window: Window, axis: str
             fine=window.width / FINE,
         )
     )
-    figure.add_trace(
+    figure["data"].append(
         dotted_edges(((y - 0.39, y + 0.39, held) for y, o in enumerate(owned) for held in o.spans), axis=axis)
     )
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import plotly.graph_objects as go
-
 from dashboards.figures.clock import time_axis
 from dashboards.lake.lake import Row
 from dashboards.text import figure_text, instant
 from dashboards.urlstate import Window
+from dashboards.views.plot import Figure, trace
 from dashboards.views.theme import LEVELS, layout, style_of
 from dashboards.zone import zone
 from schemas.written import count
@@ -30,7 +29,7 @@ def level(rebalances: int) -> int:
     return max(i for i, least in enumerate(LEVELS) if rebalances >= least)
 
 
-def heatmap(groups: Sequence[Row], cells: Sequence[Row], window: Window, until: Mapping[str, int]) -> go.Figure:
+def heatmap(groups: Sequence[Row], cells: Sequence[Row], window: Window, until: Mapping[str, int]) -> Figure:
     """Return the heatmap. `groups` are worst first (keys, `state`, `first_seen_at`); `cells` are from `Store.cells`.
 
     A cell is blank instead of quiet before its group was first seen, after the newest record of its cluster (`until`),
@@ -56,34 +55,34 @@ def heatmap(groups: Sequence[Row], cells: Sequence[Row], window: Window, until: 
         details.append(tips)
     steps = [(edge, shade) for i, shade in enumerate(SHADES) for edge in (i / len(SHADES), (i + 1) / len(SHADES))]
     labels = [figure_text(group["group_id"], 17) for group in groups]
-    return go.Figure(
-        go.Heatmap(
-            z=z,
-            x0=window.start + width // 2,
-            dx=width,
-            y0=0,
-            dy=1,
-            customdata=details,
-            hovertemplate="%{customdata}<extra></extra>",
-            colorscale=steps,
-            zmin=-0.5,
-            zmax=len(SHADES) - 0.5,
-            showscale=False,
-            xgap=1,
-            ygap=3,
-            hoverongaps=False,
-        ),
-        layout(
-            ROW_PX * len(groups) + 44,
-            xaxis=time_axis(window.start, window.end) | {"showgrid": False},
-            yaxis={
-                "tickvals": list(range(len(groups))),
-                "ticktext": labels,
-                "range": [len(groups) - 0.5, -0.5],
-                "showgrid": False,
-                "zeroline": False,
-                "fixedrange": True,
-                "ticks": "",
-            },
-        ),
+    cells_drawn = trace(
+        "heatmap",
+        z=z,
+        x0=window.start + width // 2,
+        dx=width,
+        y0=0,
+        dy=1,
+        customdata=details,
+        hovertemplate="%{customdata}<extra></extra>",
+        colorscale=steps,
+        zmin=-0.5,
+        zmax=len(SHADES) - 0.5,
+        showscale=False,
+        xgap=1,
+        ygap=3,
+        hoverongaps=False,
     )
+    axes = layout(
+        ROW_PX * len(groups) + 44,
+        xaxis=time_axis(window.start, window.end) | {"showgrid": False},
+        yaxis={
+            "tickvals": list(range(len(groups))),
+            "ticktext": labels,
+            "range": [len(groups) - 0.5, -0.5],
+            "showgrid": False,
+            "zeroline": False,
+            "fixedrange": True,
+            "ticks": "",
+        },
+    )
+    return {"data": [cells_drawn], "layout": axes}

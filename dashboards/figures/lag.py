@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import plotly.graph_objects as go
-
 from dashboards.figures.clock import time_axis
 from dashboards.queries.lag import Behind
 from dashboards.text import instant
 from dashboards.urlstate import Window
+from dashboards.views.plot import Figure, trace
 from dashboards.views.theme import STYLES, layout
 from dashboards.zone import zone
 
@@ -18,16 +17,15 @@ APART_MS = 60_000
 """Dots further apart are not connected. Around a change, the poll requests end offsets four times a minute."""
 
 
-def lag_figure(found: Sequence[Behind], window: Window) -> go.Figure:
+def lag_figure(found: Sequence[Behind], window: Window) -> Figure:
     """Return two lines, filled between if the bounds differ; interrupted if there was no poll."""
-    figure = go.Figure(
-        layout=layout(
-            HEIGHT_PX,
-            margin={"l": 70, "r": 20, "t": 12, "b": 34},
-            xaxis=time_axis(window.start, window.end),
-            yaxis={"rangemode": "tozero", "zeroline": False, "fixedrange": True, "title": {"text": "records"}},
-        )
+    drawn = layout(
+        HEIGHT_PX,
+        margin={"l": 70, "r": 20, "t": 12, "b": 34},
+        xaxis=time_axis(window.start, window.end),
+        yaxis={"rangemode": "tozero", "zeroline": False, "fixedrange": True, "title": {"text": "records"}},
     )
+    figure: Figure = {"data": [], "layout": drawn}
     colour = STYLES["working"].colour
     for name in ("least", "most"):
         x: list[int | None] = []
@@ -38,8 +36,9 @@ def lag_figure(found: Sequence[Behind], window: Window) -> go.Figure:
                 x, y, tips = [*x, None], [*y, None], [*tips, [""]]
             x, y = [*x, each.at], [*y, getattr(each, name)]
             tips.append([f"<b>{each} behind</b><br>{instant(each.at)} {zone()}<br>{_grade(each)}"])
-        figure.add_trace(
-            go.Scatter(
+        figure["data"].append(
+            trace(
+                "scatter",
                 x=x,
                 y=y,
                 mode="lines+markers",

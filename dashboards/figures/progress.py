@@ -6,12 +6,11 @@ from collections.abc import Iterable
 from itertools import groupby
 from typing import Any
 
-import plotly.graph_objects as go
-
 from dashboards.figures.clock import time_axis
 from dashboards.lake.lake import Row
 from dashboards.text import figure_text, instant, visible
 from dashboards.urlstate import Window
+from dashboards.views.plot import Figure, trace
 from dashboards.views.theme import hues, layout
 from dashboards.zone import zone
 from schemas.written import percent
@@ -19,7 +18,7 @@ from schemas.written import percent
 LINES_SHOWN, HEIGHT_PX = 16, 260
 
 
-def progress_figure(samples: Iterable[Row], window: Window) -> tuple[go.Figure, int]:
+def progress_figure(samples: Iterable[Row], window: Window) -> tuple[Figure, int]:
     """Return a figure of at most `LINES_SHOWN` reassignments, and their total number.
 
     The `samples` of one reassignment must be consecutive.
@@ -33,18 +32,18 @@ def progress_figure(samples: Iterable[Row], window: Window) -> tuple[go.Figure, 
          "xanchor": "left", "xshift": 6, "showarrow": False, "font": {"size": 10}}
         for name, rows in zip(names, shown, strict=True)
     ]  # fmt: skip
-    figure = go.Figure(
-        layout=layout(
-            HEIGHT_PX,
-            margin={"l": 60, "r": 140, "t": 16, "b": 34},
-            xaxis=time_axis(window.start, window.end),
-            yaxis={"range": [-4, 104], "ticksuffix": " %", "zeroline": False, "fixedrange": True},
-            annotations=ends,
-        )
+    drawn = layout(
+        HEIGHT_PX,
+        margin={"l": 60, "r": 140, "t": 16, "b": 34},
+        xaxis=time_axis(window.start, window.end),
+        yaxis={"range": [-4, 104], "ticksuffix": " %", "zeroline": False, "fixedrange": True},
+        annotations=ends,
     )
+    figure: Figure = {"data": [], "layout": drawn}
     for name, rows in zip(names, shown, strict=True):
-        figure.add_trace(
-            go.Scatter(
+        figure["data"].append(
+            trace(
+                "scatter",
                 x=[row["observed_at"] for row in rows],
                 y=[100 * row["progress"] for row in rows],
                 mode="lines+markers",

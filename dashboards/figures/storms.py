@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import plotly.graph_objects as go
-
 from dashboards.figures.bars import bars, dotted_edges
 from dashboards.figures.clock import time_axis
 from dashboards.figures.group import generation_tip
 from dashboards.lake.lake import Row
 from dashboards.text import duration, figure_text, instant
 from dashboards.urlstate import Window
+from dashboards.views.plot import Figure, Trace, trace
 from dashboards.views.theme import STYLES, layout
 from dashboards.views.timeline import PARTIAL_MODES, Segment, ended
 from dashboards.zone import zone
@@ -28,10 +27,10 @@ Key = tuple[str, int, int]
 """Group, incarnation, generation."""
 
 
-def storms_figure(storms: Sequence[Row], titles: Sequence[str], hrefs: Sequence[str], window: Window) -> go.Figure:
+def storms_figure(storms: Sequence[Row], titles: Sequence[str], hrefs: Sequence[str], window: Window) -> Figure:
     """Draw at most `STORMS_SHOWN` storms from start to end; an open storm ends at its `until`, with an arrow."""
     shown = list(zip(storms, titles, hrefs, strict=True))[:STORMS_SHOWN]
-    figure = go.Figure(layout=_layout([title for _, title, _ in shown], window, BELOW_PX))
+    figure: Figure = {"data": [], "layout": _layout([title for _, title, _ in shown], window, BELOW_PX)}
     for is_open, colour in ((False, ENDED), (True, STYLES["stopped"].colour)):
         rows = [
             (float(y), _whole(storm), colour, "open" if is_open else "", [_tip(storm, title), href])
@@ -39,17 +38,20 @@ def storms_figure(storms: Sequence[Row], titles: Sequence[str], hrefs: Sequence[
             if storm["is_open"] == is_open
         ]
         if rows:
-            figure.add_trace(bars(rows, height=0.5, axis="y", fine=window.width / FINE))
-    figure.add_trace(_points([(y, s["detected_at"], "diamond-open", INK, _detected(s), h)
-                              for y, (s, _, h) in enumerate(shown)]))  # fmt: skip
-    figure.add_trace(_points([(y, s["until"], "triangle-right", STYLES["stopped"].colour, "still open as last seen", h)
-                              for y, (s, _, h) in enumerate(shown) if s["is_open"]]))  # fmt: skip
+            figure["data"].append(bars(rows, height=0.5, axis="y", fine=window.width / FINE))
+    detected = [(y, s["detected_at"], "diamond-open", INK, _detected(s), h) for y, (s, _, h) in enumerate(shown)]
+    lasting = [
+        (y, s["until"], "triangle-right", STYLES["stopped"].colour, "still open as last seen", h)
+        for y, (s, _, h) in enumerate(shown)
+        if s["is_open"]
+    ]
+    figure["data"] += [_points(detected), _points(lasting)]
     return figure
 
 
 def storm_figure(
     storm: Row, groups: Sequence[str], generations: Sequence[Row], hrefs: Mapping[Key, str], window: Window, until: int
-) -> go.Figure:
+) -> Figure:
     """Draw the rebalances of at most `GROUPS_SHOWN` groups; the storm's span is shaded, its timestamps are named."""
     shown = groups[:GROUPS_SHOWN]
     row_of = {group: y for y, group in enumerate(shown)}
@@ -58,7 +60,7 @@ def storm_figure(
     moments = [("began", storm["started_at"]), ("detected", storm["detected_at"])]
     moments.append(("ended", end) if storm["ended_at"] is not None else ("open, last seen", end))
     details = {"shapes": _moments(moments, storm["started_at"], end), "annotations": _words(moments, window)}
-    figure = go.Figure(layout=_layout(shown, window, BELOW_PX + WORDS_PX) | details)
+    figure: Figure = {"data": [], "layout": _layout(shown, window, BELOW_PX + WORDS_PX) | details}
     for name in ("stopped", "partial"):
         style = STYLES[name]
         rows = [
@@ -67,8 +69,10 @@ def storm_figure(
             if segment.kind == name
         ]
         if rows:
-            figure.add_trace(bars(rows, height=0.6 * style.height, axis="y", style=style, fine=window.width / FINE))
-    figure.add_trace(dotted_edges(((y - 0.35, y + 0.35, segment) for y, _, segment in drawn), axis="y"))
+            figure["data"].append(
+                bars(rows, height=0.6 * style.height, axis="y", style=style, fine=window.width / FINE)
+            )
+    figure["data"].append(dotted_edges(((y - 0.35, y + 0.35, segment) for y, _, segment in drawn), axis="y"))
     return figure
 
 
@@ -107,9 +111,10 @@ def _detected(storm: Row) -> str:
     return f"detected {instant(storm['detected_at'])} {zone()}"
 
 
-def _points(points: Sequence[tuple[int, int, str, str, str, str]]) -> go.Scatter:
+def _points(points: Sequence[tuple[int, int, str, str, str, str]]) -> Trace:
     """Draw points given as (row, timestamp, symbol, colour, tooltip, address)."""
-    return go.Scatter(
+    return trace(
+        "scatter",
         x=[at for _, at, *_ in points],
         y=[y for y, *_ in points],
         mode="markers",

@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import plotly.graph_objects as go
-
 from dashboards.figures.bars import bars, dotted_edges
 from dashboards.lake.lake import Row
 from dashboards.queries.store import Rebalance
 from dashboards.text import between, duration, figure_text, instant, member_label, resource
+from dashboards.views.plot import Figure, trace
 from dashboards.views.theme import GLYPHS, STYLES, layout
 from dashboards.views.timeline import PARTIAL_MODES, Segment
 from dashboards.zone import zone
@@ -48,14 +47,14 @@ def began(generation: Row) -> int:
     return int(at)
 
 
-def waterfall(found: Rebalance) -> go.Figure:
+def waterfall(found: Rebalance) -> Figure:
     g = found.generation
     origin = began(g)
     if g["group_protocol"] == GroupProtocol.CLASSIC:
         lines = [_prepare(g), *_members(found), *_assign(g), *_resources(found)]
     else:
         lines = [*_assign(g), *_reconciled(found), *_resources(found)]
-    figure = go.Figure(layout=_layout(lines, g, origin))
+    figure: Figure = {"data": [], "layout": _layout(lines, g, origin)}
     for name, height in dict.fromkeys((line.style, line.height) for line in lines if line.segment is not None):
         style = STYLES.get(name)
         rows = [
@@ -63,8 +62,8 @@ def waterfall(found: Rebalance) -> go.Figure:
             for y, line in enumerate(lines)
             if (line.style, line.height) == (name, height) and line.segment is not None
         ]
-        figure.add_trace(bars(rows, height=height, axis="y", style=style, scale=SCALE, origin=origin))
-    figure.add_trace(
+        figure["data"].append(bars(rows, height=height, axis="y", style=style, scale=SCALE, origin=origin))
+    figure["data"].append(
         dotted_edges(
             ((y - 0.4, y + 0.4, line.segment) for y, line in enumerate(lines) if line.segment is not None),
             axis="y",
@@ -73,8 +72,9 @@ def waterfall(found: Rebalance) -> go.Figure:
         )
     )
     points = [(y, point) for y, line in enumerate(lines) for point in line.points]
-    figure.add_trace(
-        go.Scatter(
+    figure["data"].append(
+        trace(
+            "scatter",
             x=[(at - origin) / 1000 for _, (at, *_) in points],
             y=[y for y, _ in points],
             mode="markers",

@@ -50,7 +50,7 @@ def render(store: Store, state: State, now: int) -> list[Component]:  # noqa: AR
     marks = store.marks(_around(found.generation), state.cluster, [group])
     figure = waterfall(found)
     origin = began(found.generation)
-    first, last = (round(origin + x / SCALE) for x in figure.layout.xaxis.range)
+    first, last = (round(origin + x / SCALE) for x in figure["layout"]["xaxis"]["range"])
     flagged(figure, marks, first=first, last=last, origin=origin, scale=SCALE)
     whole = Window(first, last, is_live=False)
     judged = store.verdict(state.cluster, group, state.incarnation, found.generation["generation_id"])
@@ -58,7 +58,7 @@ def render(store: Store, state: State, now: int) -> list[Component]:  # noqa: AR
     of_episode = store.episode_verdicts(episode) if episode is not None and episode["generations"] > 1 else []
     near = Window(first - BEFORE_MS, last + AFTER_MS, is_live=False)
     view = drawn(state, whole)
-    figure.layout.xaxis.range = [(view.start - origin) * SCALE, (view.end - origin) * SCALE]
+    figure["layout"]["xaxis"]["range"] = [(view.start - origin) * SCALE, (view.end - origin) * SCALE]
     note = f" The {RESOURCES_SHOWN} with the longest stops are drawn." if more else ""
     return [
         _head(state, group, found, whole),

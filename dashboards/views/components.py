@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Any
 
-import plotly.graph_objects as go
 from dash import dcc, html
 from dash.development.base_component import Component
 from dash_ag_grid import AgGrid
@@ -15,6 +14,7 @@ from dashboards.lake.lake import Row
 from dashboards.text import ABSENT, instant, span, visible, zoned
 from dashboards.urlstate import State
 from dashboards.views.marks import flag_of, mark_subject
+from dashboards.views.plot import Figure
 from dashboards.views.theme import CONFIG, EVIDENCE, FLAGS, GLYPHS, LEVELS, STYLES
 
 Cell = str | int | Component
@@ -37,7 +37,7 @@ def tile(label: str, value: str, note: str = "", *, loud: bool = False) -> Compo
 def panel(
     title: str,
     summary: str,
-    figure: go.Figure | None,
+    figure: Figure | None,
     *more: Component,
     name: str = "",
     table: Component | None = None,
@@ -52,7 +52,7 @@ def panel(
                     figure=figure,
                     config=CONFIG,
                     mathjax=False,
-                    style={"height": f"{figure.layout.height}px"},
+                    style={"height": f"{figure['layout']['height']}px"},
                 ),
                 **aria(f"{title}. {summary}"),
             )

@@ -98,14 +98,14 @@ def test_nothing_that_stands_out_is_shown_and_an_open_storm_has_no_end(store, no
     assert "Open for 14 min" in text
     assert "still open" in text
     (figure,) = figures(render(store, parse("/storms", "?storm=alone"), now))
-    assert "open, last seen" in [a.text for a in figure.layout.annotations]
+    assert "open, last seen" in [a["text"] for a in figure["layout"]["annotations"]]
 
 
 def test_its_moments_and_the_marks_stand_on_the_axis_with_words(store, now) -> None:
     (figure,) = figures(render(store, parse("/storms", "?storm=together"), now))
-    named = [a.text for a in figure.layout.annotations]
+    named = [a["text"] for a in figure["layout"]["annotations"]]
     assert ["began", "detected", "ended", "⚑ v2.31", "⚒ broker 3 g…disks"] == named
-    assert any("the whole cluster" in (a.hovertext or "") for a in figure.layout.annotations)
+    assert any("the whole cluster" in a.get("hovertext", "") for a in figure["layout"]["annotations"])
 
 
 def test_each_kind_of_nothing_is_kept_apart(store, now, tmp_path, lake) -> None:
