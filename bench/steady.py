@@ -1,15 +1,17 @@
 """Hours of steady load on `./regroup up`: freshness of silver, gold, memory, open files and files of each table.
 
 `./regroup bench steady [--minutes 120] [--records-per-s 2000] [--groups 1000] [--maintain-seconds 300]
-[--rounds-per-generation 20] [--driver-memory 2g] [--history-minutes 0] [--loop-per-s 0] [--log FILE]`. Starts a broker
+[--rounds-per-generation 20] [--driver-memory 2g] [--history-minutes 0] [--past-days 0] [--past-groups 10000]
+[--loop-per-s 0] [--log FILE]`. Starts a broker
 whose `__consumer_offsets` gets records at that rate, each with its write time. Every group rebalances once in 20 (or
 another number of) rounds of commits, which keeps all groups in one storm; with 200 rounds, each group rests for a
 quarter of an hour. A row of `generations` is visible in the first version of the table that has it, which is checked
 twice a second. Memory is the proportional set size (Pss) of `up` and its child processes. `stolen` is the share of the
 cores' time that the host gave to other machines. With a history, records of that many minutes are written first, and
 measuring begins when they are in silver, so that growth with history shows within minutes. With a loop, a Connect group
-that never rests makes that many generations a second as well; freshness is that of the others. The output of `up` goes
-to the log.
+that never rests makes that many generations a second as well; freshness is that of the others. With past days, silver
+and gold have the history of that many days of other groups when `up` starts (`bench.fleet`; bronze is empty). The
+output of `up` goes to the log.
 """
 
 from __future__ import annotations
@@ -35,15 +37,17 @@ from typing import Any
 import pyarrow.parquet as pq
 from deltalake import DeltaTable
 
+from bench.fleet.history import write_history
 from bench.load import LOOP_GROUP, OVERRIDES, PARTITIONS_PER_GROUP, Load, create_offsets_topic, produce, produce_loop
 from dashboards.app import page
 from dashboards.lake.lake import LocalLake
 from dashboards.queries.store import Store
 from jobs.lab.broker import Broker
+from jobs.tables.create_tables import create_tables
 from jobs.tables.delta_io import table_path
 from schemas.bronze import BRONZE
 from schemas.folded_rows import count_of
-from schemas.gold import ADVICE, ALERTS, GROUP_HEALTH
+from schemas.gold import ADVICE, ALERTS, GOLD, GROUP_HEALTH
 from schemas.silver import GENERATIONS, SILVER
 from schemas.tables import Table
 from schemas.written import signed
@@ -198,6 +202,13 @@ def watch(pid: int, warehouse: Path, minutes: int, started: datetime) -> tuple[l
     return waits, memory, freshness.visible
 
 
+def write_past(warehouse: Path, groups: int, days: int) -> None:
+    """Write the history of other groups up to now."""
+    create_tables(None, warehouse, (*BRONZE, *SILVER, *GOLD))
+    rows = write_history(warehouse, groups=groups, days=days, end=round(time.time() * 1000))
+    print(f"{sum(rows.values()):,} rows of {groups:,} groups and {days} days before the start", flush=True)
+
+
 def producing(stack: ExitStack, produce: Callable[..., None], given: tuple[Any, ...]) -> None:
     """Call `produce` in a process of its own that ends with the stack."""
     producer = multiprocessing.get_context("spawn").Process(target=produce, args=given)
@@ -240,6 +251,8 @@ def options() -> argparse.Namespace:
     parser.add_argument("--rounds-per-generation", type=int, default=20)
     parser.add_argument("--driver-memory", default="2g")
     parser.add_argument("--history-minutes", type=int, default=0)
+    parser.add_argument("--past-days", type=int, default=0)
+    parser.add_argument("--past-groups", type=int, default=10_000)
     parser.add_argument("--loop-per-s", type=int, default=0)
     parser.add_argument("--log", type=Path)
     return parser.parse_args()
@@ -266,6 +279,8 @@ def main() -> None:
             f'driver_memory = "{arguments.driver_memory}"\nmaintain_seconds = {arguments.maintain_seconds}\n'
             f'[clusters.kafka]\nbootstrap_servers = "{servers}"\n'
         )
+        if arguments.past_days:
+            write_past(warehouse, arguments.past_groups, arguments.past_days)
         command = [sys.executable, "-m", "jobs.cli", "up", "--config", str(config), "--warehouse", str(warehouse)]
         log_path = arguments.log or folder / "up.log"
         with log_path.open("wb") as log:
