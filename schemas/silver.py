@@ -213,7 +213,7 @@ REBALANCES = Table(
         base_offset               | BIGINT    | First record from which a rebuild can resume: the record of the previous generation or, with base_state, the first record of the write that began this generation; NULL unless every resource had an owner then
         base_at                   | TIMESTAMP | When the previous generation completed; with base_state, the time of the last record before base_offset
         base_rebalance_mode       | STRING    | rebalance_mode of the previous generation
-        base_state                | STRING    | For a group of the consumer protocol: the coordinator's state according to the records before base_offset, as JSON
+        base_state                | STRING    | For a group whose coordinator assigns: the coordinator's state according to the records before base_offset, as JSON
         lost_resource_seconds_low | DOUBLE    | Lower end of the 90 % interval of lost_resource_seconds; NULL = written by Regroup 0.1
         lost_resource_seconds_high | DOUBLE   | Upper end of that interval
     """),
@@ -224,18 +224,18 @@ RESUME_POINTS = Table(
     layer="silver",
     key=("cluster", "group_id", "incarnation", "first_generation_id"),
     cluster_by=("cluster", "group_id", "settled_at"),
-    comment="Points from which a rebuild of a classic group can resume although the group is not at rest: one every 500 generations or five minutes. Only Regroup reads them, and maintain keeps those of the last day.",
+    comment="Points from which a rebuild of a group can resume although the group is not at rest: one every 500 generations, 100 epochs or five minutes. Only Regroup reads them, and maintain keeps those of the last day.",
     columns=columns("""
         cluster               | STRING    | Name of the Kafka cluster, chosen by the operator
         group_id              | STRING    | Group
         incarnation           | INT       | Incarnation of the group id
         first_generation_id   | INT       | First generation whose rows a rebuild from this point makes
-        settled_at            | TIMESTAMP NOT NULL | When that generation completed
+        settled_at            | TIMESTAMP NOT NULL | When that generation completed; if the coordinator assigns, five seconds after that epoch began
         log_epoch             | INT NOT NULL | Incarnation of the source topic
-        source_offset         | BIGINT NOT NULL | Offset of that generation's record
+        source_offset         | BIGINT NOT NULL | Offset of that generation's record; if the coordinator assigns, of the first record of its write
         base_log_epoch        | INT NOT NULL | Incarnation of the source topic at base_offset
-        base_offset           | BIGINT NOT NULL | First record that the rebuild reads: that of the previous generation
-        base_at               | TIMESTAMP NOT NULL | When the previous generation completed
+        base_offset           | BIGINT NOT NULL | First record that the rebuild reads: that of the previous generation; if the coordinator assigns, source_offset
+        base_at               | TIMESTAMP NOT NULL | When the previous generation completed; if the coordinator assigns, the time of the last record before base_offset
         base_rebalance_mode   | STRING NOT NULL | rebalance_mode of the previous generation
         unfinished_since_at   | TIMESTAMP NOT NULL | Earliest start of the stalls and episodes before the point that later records may change
         unfinished_stalls     | STRING NOT NULL | These stalls: stopped_by_offset, index and MD5 of the name

@@ -44,6 +44,7 @@ def add_classic(timeline: Timeline, phase: Phase) -> None:
     if converted is not None:
         timeline.ownership.keep(found.generations[0].members)
     owned = timeline.ownership
+    owned.commits = timeline.history.commits
     if carried is not None and base is not None:
         restore(owned, carried.fields, base.incarnation)
     in_order = after_ordered(found.generations, phase.history.records)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from math import inf
 from typing import Any, NamedTuple
@@ -97,20 +97,17 @@ class CommitHistory:
         }
         return out
 
-    def renamed(self, topics: Mapping[str, Iterable[str]]) -> CommitHistory:
-        """Return the commits under other names.
-
-        A name's partition has the commits of the first of its `topics` that has commits for the partition.
-        """
+    def renamed(self, resources: Mapping[Resource, Resource]) -> CommitHistory:
+        """Return the commits of other resources, by the names that they shall have."""
         out = CommitHistory(())
         out.committers = self.committers
-        partitions = {partition for _, partition in self._points}
-        for name, candidates in topics.items():
-            for partition in partitions:
-                known = next((t for t in candidates if (t, partition) in self._points), None)
-                if known is not None:
-                    out._points[name, partition] = self._points[known, partition]
+        out._points = {new: self._points[old] for new, old in resources.items() if old in self._points}
         return out
+
+    def first_topics(self, topics: Collection[str]) -> dict[int, str]:
+        """Return for each partition the one of these topics that has the first commit."""
+        begun = ((points[0].position, *resource) for resource, points in self._points.items() if resource[0] in topics)
+        return {partition: topic for _, topic, partition in sorted(begun, reverse=True)}
 
     def topic_names(self, before: Position) -> dict[str, tuple[Position, str]]:
         """Return topic id → the first commit before a position that contains the topic's name, and the name."""

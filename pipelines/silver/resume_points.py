@@ -44,35 +44,36 @@ RESTARTS = f"""
 WITH known AS (
     SELECT cluster, group_id, settled_at, {", ".join(POINT)}, CAST(NULL AS TIMESTAMP) AS unfinished_since_at,
         CAST(NULL AS STRING) AS unfinished_stalls, CAST(NULL AS STRING) AS unfinished_rebalances,
-        CAST(NULL AS STRING) AS state
+        CAST(NULL AS STRING) AS state, base_state IS NULL AS is_classic
     FROM {{rebalances}} WHERE base_offset IS NOT NULL
     UNION ALL
     SELECT cluster, group_id, settled_at,
         {", ".join("CAST(NULL AS STRING) AS base_state" if name == "base_state" else name for name in POINT)},
-        {", ".join(CARRIED)}
+        {", ".join(CARRIED)}, NOT (base_log_epoch = log_epoch AND base_offset = source_offset) AS is_classic
     FROM {{resume_points}}
 )
 SELECT affected.cluster, affected.group_id, {", ".join(f"latest.{name}" for name in (*POINT, *CARRIED))},
     latest.first_seen_at
 FROM {{affected}} affected LEFT JOIN (
     SELECT /*+ BROADCAST(new) */ known.*, groups.first_seen_at, row_number() OVER latest_first AS nth,
-        first_value(known.state) OVER latest_first IS NOT NULL AS has_state
+        first_value(known.state IS NOT NULL AND known.is_classic) OVER latest_first AS is_foldable
     FROM known
     JOIN {{affected}} new ON known.cluster = new.cluster AND known.group_id = new.group_id
     JOIN {{groups}} groups ON known.cluster = groups.cluster AND known.group_id = groups.group_id
     WHERE known.settled_at + INTERVAL '{NEAR_S}' SECOND < new.since_at
-        AND NOT coalesce(CASE WHEN known.base_state IS NULL THEN new.has_modern ELSE new.has_classic END, false)
+        AND NOT coalesce(CASE WHEN known.is_classic THEN new.has_modern ELSE new.has_classic END, false)
     WINDOW latest_first AS (
         PARTITION BY known.cluster, known.group_id ORDER BY known.log_epoch DESC, known.source_offset DESC
     )
 ) latest ON affected.cluster = latest.cluster AND affected.group_id = latest.group_id
-    AND latest.nth = CASE WHEN latest.has_state THEN 2 ELSE 1 END
+    AND latest.nth = CASE WHEN latest.is_foldable THEN 2 ELSE 1 END
 """  # noqa: S608 - the names are constants
 """The query of `resume_points` in SQL that both Spark and DuckDB can run; braces contain the table names.
 
-A group that changes to another protocol is rebuilt from its start (`pipelines.silver.phases`). If the latest point is
-not at rest, the rebuild resumes one point earlier, because the block between both may have to be folded
-(`carrying.folding`).
+A group that changes to another protocol is rebuilt from its start (`pipelines.silver.phases`). If a classic group is
+not at rest at the latest point, the rebuild resumes one point earlier, because the block between both may have to be
+folded (`carrying.folding`). If the coordinator assigns, a rebuild from a point of `resume_points` begins with the first
+record of the write that began the next epoch, so both positions are equal.
 """
 
 COMMITTING = f"""

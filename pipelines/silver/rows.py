@@ -37,7 +37,7 @@ def silver_rows(
     """
     history = without_missing(hosts.hide(history))
     carried = Carried.of(base.carried) if base is not None and base.carried is not None else None
-    if carried is not None:
+    if carried is not None and not carried.is_of_coordinator:
         history = replace(history, commits=history.commits.with_points(carried.commits))
     timeline = Timeline.of(history, base, quiet_ms, carried)
     parts = phases(history)
@@ -53,7 +53,7 @@ def silver_rows(
         windows = [
             w
             for w in windows
-            if base.state is not None or w.stopped_by >= first or (w.stopped_by, w.resource) in unfinished
+            if timeline.is_state_of_coordinator or w.stopped_by >= first or (w.stopped_by, w.resource) in unfinished
         ]
         out["group_events"] = [e for e in out["group_events"] if e["event_at"] > timeline.base_at]
     _add_episodes(timeline, windows, has_changed=len(parts) > 1)
@@ -68,10 +68,11 @@ def _add_episodes(timeline: Timeline, windows: list[Stall], *, has_changed: bool
     A group that changed its protocol is rebuilt from its first record.
     """
     out, carried = timeline.out, timeline.carried
-    borders = {} if has_changed else timeline.borders
+    borders, epoch_borders = ({}, {}) if has_changed else (timeline.borders, timeline.epoch_borders)
     begun = carried.episodes if carried is not None else []
     bases = {} if has_changed else timeline.bases
     unfinished = {position: each.live for position, each in borders.items()}
+    unfinished |= {position: each.live for position, each in epoch_borders.items()}
     found = episodes(out["generations"], windows, timeline.quiet_ms, bases, begun, unfinished)
     out["rebalances"] += found.rows
     rests = sorted(
@@ -79,10 +80,14 @@ def _add_episodes(timeline: Timeline, windows: list[Stall], *, has_changed: bool
         for r in found.rows
         if r["base_log_epoch"] is not None and r["base_offset"] is not None
     )
+    commits = timeline.ownership.commits
     for position, known in found.carried.items():
+        if position in epoch_borders:
+            out["resume_points"].append(epoch_borders[position].row(known, commits))
+            continue
         nth = bisect_left(rests, (position,))
         rest = timeline.generations.get(rests[nth - 1][1]) if nth else None
-        out["resume_points"].append(point_row(borders[position], known, rest, timeline.ownership.commits))
+        out["resume_points"].append(point_row(borders[position], known, rest, commits))
     fold(out, blocks(found.point_rows))
 
 

@@ -34,8 +34,9 @@ class Ownership:
 
     `undecided` has the positions of records whose stalls depend on what was before the previous generation: it was open
     whether a new member had resumed its resources, or their rate is that over an earlier stall. `restoring` has those
-    of them at which the state of a task was still being restored. `is_streams`: the resources are tasks, which work
-    only when their state is restored.
+    of them at which the state of a task was still being restored. `resumed` are stalls that may still get their first
+    commit, in groups whose coordinator assigns. `is_streams`: the resources are tasks, which work only when their state
+    is restored.
     """
 
     def __init__(self, commits: CommitHistory) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from pipelines.silver.carrying.points import Border, Carried
+from pipelines.silver.carrying.points import Border, Carried, CarriedState
 from pipelines.silver.carrying.valid_points import ResumePoint
 from pipelines.silver.generations import Generation, ResumeState
 from pipelines.silver.history import History, Position, Resource
@@ -21,7 +21,8 @@ class Timeline:
     there of a group that was not at rest. `number` is None until a number is known. `members` are those of the last
     generation or epoch of the current incarnation. `owned_at` has the position of the last generation that assigned
     the resource to its `last_owner`. `borders` are the states at possible resume points, by the position of the
-    generation that follows, and `generations` all classic generations by position.
+    generation that follows, and `epoch_borders` those of groups whose coordinator assigns. `generations` are all
+    classic generations by position.
     """
 
     history: History
@@ -39,9 +40,16 @@ class Timeline:
     bases: dict[Position, ResumePoint] = field(default_factory=dict)
     carried: Carried | None = None
     borders: dict[Position, Border] = field(default_factory=dict)
+    epoch_borders: dict[Position, CarriedState] = field(default_factory=dict)
     generations: dict[Position, Generation] = field(default_factory=dict)
     base_at: int | None = None
     has_begun: bool = False
+
+    @property
+    def is_state_of_coordinator(self) -> bool:
+        """Whether the history resumes from the state of a coordinator that assigns."""
+        is_carried = self.carried is not None and self.carried.is_of_coordinator
+        return is_carried or (self.base is not None and self.base.state is not None)
 
     @classmethod
     def of(cls, history: History, base: ResumeState | None, quiet_ms: int, carried: Carried | None = None) -> Timeline:

@@ -83,8 +83,8 @@ def test_a_rebuild_from_before_a_group_began_anew_gives_the_generations_of_a_who
 
 
 @pytest.mark.parametrize("quiet_ms", [10, 1_000, 10_000])
-@pytest.mark.parametrize("name", ["rolling_restart", "migration"])
-def test_a_rebuild_of_a_consumer_group_from_any_state_at_rest_gives_the_rows_of_a_whole_rebuild(name, quiet_ms) -> None:
+@pytest.mark.parametrize("name", ["rolling_restart", "migration", "share_registry", "streams"])
+def test_a_rebuild_from_any_state_at_rest_gives_the_rows_of_a_whole_rebuild(name, quiet_ms) -> None:
     given = histories(batches(name), Capture(CAPTURES / name).meta)
     assert sum(gone_on_from_each_rest(history, quiet_ms) for history in given)
 

@@ -14,7 +14,7 @@ from itertools import groupby
 from typing import Any, NamedTuple
 
 from schemas.rows import GenerationMemberOfGroup, GenerationOfGroup, GroupEventOfGroup, SilverOfGroup
-from schemas.states import GenerationOutcome, RebalanceMode
+from schemas.states import GenerationOutcome, GroupProtocol, RebalanceMode
 
 WHOLE = 100
 """Generations at the beginning of an episode that are not folded, and the fewest that are folded into one row."""
@@ -108,7 +108,9 @@ def _folded_events(
 def _of_generation(g: GenerationOfGroup, members: Iterable[GenerationMemberOfGroup]) -> Hashable:
     """Return what must be equal in the generations of one row; None for a generation that is not folded."""
     is_plain = (
-        g["outcome"] == GenerationOutcome.COMPLETED
+        # An epoch begins because a member, a subscription or a topic changed.
+        g["group_protocol"] == GroupProtocol.CLASSIC
+        and g["outcome"] == GenerationOutcome.COMPLETED
         and g["joined_member_ids"] == g["left_member_ids"] == []
         and not g["resources_moved"]
         and not g["skipped_generations"]

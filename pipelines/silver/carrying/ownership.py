@@ -1,7 +1,8 @@
-"""The owners and unfinished stalls of a classic group as JSON values, and back.
+"""The owners and unfinished stalls of a group as JSON values, and back.
 
 A stall is live while later records may still change it: it is open, it was ended by the newest generation, whose
-assignment may be undone, or it is not known yet whether the owner after it resumed (`stops.arrivals`).
+assignment may be undone, it is not known yet whether the owner after it resumed (`stops.arrivals`), or, if the
+coordinator assigns, it waits for a first commit.
 """
 
 from __future__ import annotations
@@ -46,6 +47,8 @@ def copied(o: Ownership, since: Position) -> Copied:
             for key, tenures in o.arrivals.tenures.items()
         ),
     }
+    if o.resumed:
+        fields["resumed"] = sorted(numbers[id(stall)] for stall in o.resumed)
     return Copied(fields, live)
 
 
@@ -58,6 +61,7 @@ def restore(o: Ownership, fields: Fields, incarnation: int) -> None:
     }
     o.stalls = [_stall(dict(zip(STALL, values, strict=True))) for values in fields["stalls"]]
     o.open = {o.stalls[number].resource: o.stalls[number] for number in fields["open"]}
+    o.resumed = [o.stalls[number] for number in fields.get("resumed", ())]
     for name, index, number, stopped_by, commit in fields["closed"]:
         resource = (name, index)
         known = o.stalls[number] if number is not None else _over(resource, _position(stopped_by), _point(commit))
@@ -119,7 +123,7 @@ def points_of(
 
 
 def _live(o: Ownership, since: Position) -> list[Stall]:
-    found = [*o.open.values()]
+    found = [*o.open.values(), *o.resumed]
     found += [stall for stall in o.closed.values() if stall.resumed_by is not None and stall.resumed_by >= since]
     for tenures in o.arrivals.tenures.values():
         found += [tenure.ended for tenure in tenures]

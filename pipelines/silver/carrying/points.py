@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import md5
+from typing import Protocol
 
 from pipelines.silver.carrying.episode import Episode
 from pipelines.silver.carrying.ownership import STALL, Fields, copied, points_in, points_of, since_rest
@@ -32,6 +33,17 @@ class Border:
     owned_at: Mapping[Resource, Position]
 
 
+class CarriedState(Protocol):
+    """The state at a point of a group whose coordinator assigns (`coordinator_assigned.carried_epochs`)."""
+
+    @property
+    def live(self) -> Sequence[Stall]:
+        """The stalls that later records may still change."""
+
+    def row(self, known: Sequence[Episode], commits: CommitHistory) -> ResumePointOfGroup:
+        """Return the row of `resume_points`; `known` are the sums of the episodes that may still change."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Carried:
     """The state at a point, as it was stored with the point.
@@ -46,6 +58,11 @@ class Carried:
     last_owner: dict[Resource, str]
     owned_at: dict[Resource, Position]
     commits: dict[Resource, list[Point]]
+
+    @property
+    def is_of_coordinator(self) -> bool:
+        """Whether it is the state of a group whose coordinator assigns (`coordinator_assigned.carried_epochs`)."""
+        return "snapshot" in self.fields
 
     @classmethod
     def of(cls, text: str) -> Carried:
@@ -115,15 +132,18 @@ def point_row(
         "base_at": before.completed_at,
         "base_rebalance_mode": before.mode,
         "unfinished_since_at": min([before.completed_at, *begun]),
-        "unfinished_stalls": _listed(
-            f"{stall['stopped_by'][1]}/{stall['resource'][1]}/{_digest(stall['resource'][0])}" for stall in unfinished
-        ),
-        "unfinished_rebalances": _listed(str(each.row["first_generation_id"]) for each in known),
+        "unfinished_stalls": listed(stall_key(stall) for stall in unfinished),
+        "unfinished_rebalances": listed(str(each.row["first_generation_id"]) for each in known),
         "state": json.dumps(state, sort_keys=True, separators=(",", ":")),
     }
 
 
-def _listed(parts: Iterable[str]) -> str:
+def stall_key(stall: Fields) -> str:
+    """Return the key of an unfinished stall, as `resume_points.after_base` has it in SQL."""
+    return f"{stall['stopped_by'][1]}/{stall['resource'][1]}/{_digest(stall['resource'][0])}"
+
+
+def listed(parts: Iterable[str]) -> str:
     """Return the parts as one text in which SQL finds each as `|part|`."""
     return "".join(f"|{part}" for part in parts) + "|"
 

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from itertools import groupby
 
 from pipelines.silver.coordinator_assigned import bumps, membership, reconciliation
+from pipelines.silver.coordinator_assigned.carried_epochs import settle
 from pipelines.silver.coordinator_assigned.epoch_reader import EpochReader
 from pipelines.silver.coordinator_assigned.epochs import ChangeKind, EpochHistory
-from pipelines.silver.coordinator_assigned.quiescent_points import QuiescentPoint, base_epoch, quiescent_point
 from pipelines.silver.coordinator_assigned.snapshot import Snapshot
+from pipelines.silver.coordinator_assigned.state_points import StatePoint, base_epoch, state_point
 from pipelines.silver.coordinator_assigned.topics import TopicNames
 from pipelines.silver.history import Record
 from pipelines.silver.phases import Phase
@@ -18,18 +19,18 @@ from pipelines.silver.timeline import Timeline
 
 def epoch_history(
     phase: Phase, names: TopicNames, timeline: Timeline, survivors: frozenset[str], known: Snapshot | None
-) -> tuple[EpochHistory, list[QuiescentPoint]]:
-    """Read the records of a phase and return its history and its quiescent points.
+) -> tuple[EpochHistory, list[StatePoint]]:
+    """Read the records of a phase and return its history and the points from which it may resume.
 
     `survivors` are the members that move to the classic protocol with the group. `known` is the stored state from which
     the history resumes, or None.
     """
-    reader, points = EpochReader(phase, names, timeline), list[QuiescentPoint]()
+    reader, points = EpochReader(phase, names, timeline), list[StatePoint]()
     if known is not None:
         reader.go_on(known, base_epoch(known))
     for batch in _batches(phase.records):
         reader.begin_write(batch)
-        if (point := quiescent_point(reader)) is not None:
+        if (point := state_point(reader)) is not None:
             points.append(point)
         for record in batch:
             if (read := READERS.get(record.kind.removeprefix(reader.prefix))) is not None:
@@ -43,6 +44,7 @@ def epoch_history(
     if history.epochs:
         history.epochs[-1].matched = reader.matched
     history.members, history.is_alive = dict(reader.coordinator.members), reader.is_alive
+    settle(reader, points)
     return history, points
 
 

@@ -26,7 +26,9 @@ class EpochReader:
     """One pass over the records of a phase, in order; `batch` contains the records of one write.
 
     `fresh` and `leaving` are the results of this write so far. `matched` has the topics that each regular expression
-    matches. `inherits`: the members come from a conversion of a classic group, and no epoch has followed yet.
+    matches. `inherits`: the members come from a conversion of a classic group, and no epoch has followed yet. `late`
+    are the revocations for an epoch that another one had followed. `is_unsettled`: the history resumes from a state
+    that was not at rest.
     """
 
     def __init__(self, phase: Phase, names: TopicNames, timeline: Timeline) -> None:
@@ -38,15 +40,19 @@ class EpochReader:
         self.matched: dict[str, frozenset[str]] = {}
         self.at: int | None = None
         """Time of the latest write, in milliseconds."""
+        self.is_unsettled = False
+        self.late: list[Revoked] = []
         self.begin_write([])
 
     def go_on(self, known: Snapshot, base: Epoch) -> None:
-        """Resume from a quiescent point in the epoch `base`."""
-        self.coordinator, self.matched, self.at = known.coordinator.at_rest(), dict(known.matched), known.at
+        """Resume from a stored state in the epoch `base`."""
+        self.coordinator, self.matched, self.at = known.coordinator.copy(), dict(known.matched), known.at
         self.is_alive, self.inherits = True, False
         self.history.epochs.append(base)
         self.history.incarnation = known.incarnation
-        self.history.state, self.history.state_since = GroupState.STABLE, known.since
+        self.is_unsettled = known.unsettled is not None
+        state = GroupState.STABLE if known.unsettled is None else known.unsettled.state
+        self.history.state, self.history.state_since = state, known.since
 
     def begin_write(self, batch: list[Record]) -> None:
         self.batch = batch
@@ -115,4 +121,6 @@ class EpochReader:
             resources=resources,
         )
         self.history.moves.append(revoked)
+        if revoked.number < (self.coordinator.number or 0):
+            self.late.append(revoked)
         return revoked

@@ -7,9 +7,13 @@ record without the resource. An assigned resource starts with the record that as
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
+from pipelines.silver.carrying.ownership import copied
+from pipelines.silver.coordinator_assigned.carried_epochs import copied_before
 from pipelines.silver.coordinator_assigned.epochs import Assigned, Begun, Emptied, LossKind, Move, Revoked
 from pipelines.silver.coordinator_assigned.exits import Exit, MemberLines, exit_of
-from pipelines.silver.coordinator_assigned.quiescent_points import QuiescentPoint
+from pipelines.silver.coordinator_assigned.state_points import StatePoint
 from pipelines.silver.history import Point, Position, Resource
 from pipelines.silver.stalls import FIRST_COMMIT_MS, Ownership, has_one_round
 from pipelines.silver.stops.commit_activity import CommitActivity, work_of
@@ -25,16 +29,18 @@ Exits = dict[tuple[Position, str], Exit]
 
 
 def hand_overs(
-    moves: list[Move], points: list[QuiescentPoint], ownership: Ownership, lines: MemberLines, end: Position
+    moves: list[Move], points: list[StatePoint], ownership: Ownership, lines: MemberLines, end: Position
 ) -> Exits:
     """Add the stalls of one phase, which ends before `end`, and return the reason for each departure.
 
-    It also stores the current owners in each of the quiescent points.
+    It also stores the current owners in each of the points.
     """
     exits: Exits = {}
+    ends = _ends(moves, end)
+    _await_commits(ownership, ends.following, end)
     later = iter(points)
     point = next(later, None)
-    for move, until in zip(moves, _ends(moves, end), strict=True):
+    for move, until in zip(moves, ends.of_moves, strict=True):
         while point is not None and point.position <= move.record.position:
             _store_owners(point, ownership)
             point = next(later, None)
@@ -55,19 +61,36 @@ def hand_overs(
     return exits
 
 
-def _store_owners(point: QuiescentPoint, ownership: Ownership) -> None:
-    """Store the owners in a quiescent point, unless a stall is open, may still get its first commit, or may still turn
-    out to be open.
+def _await_commits(o: Ownership, following: dict[Resource, Position], end: Position) -> None:
+    """Add the first commits of stalls that ended before the history resumed."""
+    for stall in o.resumed:
+        assert stall.resumed_by is not None
+        assert stall.resumed_earliest is not None
+        first = o.commits.first(stall.resource, stall.resumed_by, following.get(stall.resource, end))
+        if first is not None and first.at <= stall.resumed_earliest + FIRST_COMMIT_MS:
+            stall.first_commit = first
+
+
+def _store_owners(point: StatePoint, ownership: Ownership) -> None:
+    """Store the owners in a point.
+
+    A group is not at rest if a stall is open, may still get its first commit, or may still turn out to be open.
     """
     ownership.arrivals.prove(ownership.commits, point.position)
-    ownership.resumed = [stall for stall in ownership.resumed if not stall.is_void and _may_await(stall, point)]
-    if ownership.open or ownership.resumed or ownership.arrivals.tenures:
-        return
-    if not any(_has_one_commit(ownership, resource, point) for resource in ownership.current):
+    ownership.resumed = [stall for stall in ownership.resumed if _may_await(stall, ownership, point)]
+    is_open = ownership.open or ownership.resumed or ownership.arrivals.tenures
+    if point.is_at_rest and not (
+        is_open or any(_has_one_commit(ownership, resource, point) for resource in ownership.current)
+    ):
         point.current = dict(ownership.current)
+        # A rebuild that resumes here does not know them.
+        ownership.closed.clear()
+    # A later commit of a Streams task may show when it was restored.
+    if point.is_border and not (ownership.is_streams and ownership.resumed):
+        point.copied = copied_before(copied(ownership, point.position), point.position)
 
 
-def _has_one_commit(o: Ownership, resource: Resource, point: QuiescentPoint) -> bool:
+def _has_one_commit(o: Ownership, resource: Resource, point: StatePoint) -> bool:
     """Return whether the rate of a resource depends on what was before its last stall (`Ownership.stop`)."""
     if resource not in o.closed:
         return False
@@ -75,27 +98,37 @@ def _has_one_commit(o: Ownership, resource: Resource, point: QuiescentPoint) -> 
     return segment is not None and has_one_round(segment)
 
 
-def _may_await(stall: Stall, point: QuiescentPoint) -> bool:
-    """Return whether a stall may still get its first commit: the time limit is not over, and none came before the
-    point.
+def _may_await(stall: Stall, o: Ownership, point: StatePoint) -> bool:
+    """Return whether a stall may still get its first commit: its owner still has the resource, the time limit is not
+    over, and no commit came before the point.
     """
     first, since = stall.first_commit, stall.resumed_earliest
+    current = o.current.get(stall.resource)
+    if stall.is_void or current is None or current.position != stall.resumed_by:
+        return False
     is_over = since is None or since + FIRST_COMMIT_MS < point.next_at
     return not is_over and (first is None or first.position >= point.position)
 
 
-def _ends(moves: list[Move], end: Position) -> list[dict[Resource, Position]]:
-    """Return one dict per move.
+class Ends(NamedTuple):
+    """Where the commits of an owner end.
 
-    For `Assigned` it maps each resource to the position of its next revocation or assignment.
+    `of_moves` has one dict per move: for `Assigned`, the position of each resource's next revocation or assignment.
+    `following` has the position of each resource's first one.
     """
+
+    of_moves: list[dict[Resource, Position]]
+    following: dict[Resource, Position]
+
+
+def _ends(moves: list[Move], end: Position) -> Ends:
     following: dict[Resource, Position] = {}
     out: list[dict[Resource, Position]] = []
     for move in reversed(moves):
         out.append({r: following.get(r, end) for r in move.resources} if isinstance(move, Assigned) else {})
         if isinstance(move, Assigned | Revoked):
             following.update(dict.fromkeys(move.resources, move.record.position))
-    return out[::-1]
+    return Ends(out[::-1], following)
 
 
 def _give(o: Ownership, move: Assigned, ends: dict[Resource, Position]) -> None:

@@ -1,7 +1,8 @@
-"""The state of a quiescent consumer-protocol group as JSON. A rebuild resumes from it without earlier records.
+"""The state of a group whose coordinator assigns, as JSON. A rebuild resumes from it without earlier records.
 
-A classic generation has all of its members in one record. In this protocol, a member's metadata may be months older
-than the epoch. So the state that the coordinator would have loaded is stored with the next episode.
+A classic generation has all of its members in one record. In the other protocols, a member's metadata may be months
+older than the epoch. So the state that the coordinator would have loaded is stored: of a group at rest with the next
+episode, and otherwise in `resume_points`.
 """
 
 from __future__ import annotations
@@ -13,10 +14,26 @@ from typing import Any
 
 from pipelines.silver.coordinator_assigned.epochs import CurrentAssignment, EpochMember, TargetAssignment
 from pipelines.silver.coordinator_assigned.state import CoordinatorState
+from pipelines.silver.coordinator_assigned.tasks import TaskSources
 from pipelines.silver.history import Point, Position, Resource
 from pipelines.silver.stalls import CurrentOwner
+from schemas.states import GroupState
 
 Resources = dict[str, list[int]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnsettledState:
+    """What is also needed of a group that is not at rest.
+
+    `assigned_epoch` is the epoch of the target assignment, which the members in `behind` have not reached. `opened_at`
+    is the time of the first epoch after the last completed one, or None.
+    """
+
+    state: GroupState
+    assigned_epoch: int | None
+    behind: frozenset[str]
+    opened_at: int | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +44,8 @@ class Snapshot:
     epoch, and `since` is when the group became stable. `names` are the names of topic ids in records and commits before
     `position`. `matched` has the topics that regular expressions match. `last_owner` has the last assigned owner of
     each resource. `points` has the commits of each resource since its owner got it that `history.CommitSegment` needs.
+    `unsettled` is None for a group at rest; otherwise the owners and commits are stored elsewhere (`carried_epochs`).
+    `sources` is set only for a Streams group.
     """
 
     position: Position
@@ -34,7 +53,7 @@ class Snapshot:
     incarnation: int
     joined_at: int
     synced_at: int | None
-    completed_at: int
+    completed_at: int | None
     since: int | None
     coordinator: CoordinatorState
     names: Mapping[str, str]
@@ -42,10 +61,17 @@ class Snapshot:
     current: Mapping[Resource, CurrentOwner]
     last_owner: Mapping[Resource, str]
     points: Mapping[Resource, Sequence[Point]]
+    unsettled: UnsettledState | None = None
+    sources: TaskSources | None = None
 
 
 def to_json(of: Snapshot) -> str:
     """Return the snapshot as JSON. Equal states have equal text."""
+    return json.dumps(to_fields(of), sort_keys=True, separators=(",", ":"))
+
+
+def to_fields(of: Snapshot) -> dict[str, Any]:
+    """Return the snapshot as JSON values."""
     now = of.coordinator
     fields = {
         name: getattr(of, name)
@@ -53,42 +79,56 @@ def to_json(of: Snapshot) -> str:
             "position", "at", "incarnation", "joined_at", "synced_at", "completed_at", "since", "names",
         )
     }  # fmt: skip
-    return json.dumps(
-        fields
-        | {
-            "number": now.number,
-            "metadata_hash": now.metadata_hash,
-            "target_ids": now.target_ids,
-            "seats": {m: asdict(member) | {"topics": sorted(member.topics)} for m, member in now.members.items()},
-            "targets": {member: _by_topic(target.active) for member, target in now.targets.items()},
-            "currents": {
-                member: [current.epoch, current.is_done, _by_topic(current.assigned), _by_topic(current.pending)]
-                for member, current in now.currents.items()
-            },
-            "matched": {expression: sorted(topics) for expression, topics in of.matched.items()},
-            "held": [
-                [*resource, current.owner, current.position, current.at, of.points.get(resource, [])]
-                for resource, current in sorted(of.current.items())
-            ],
-            "last_owner": [[*resource, owner] for resource, owner in sorted(of.last_owner.items())],
+    fields |= {
+        "number": now.number,
+        "metadata_hash": now.metadata_hash,
+        "target_ids": now.target_ids,
+        "seats": {m: asdict(member) | {"topics": sorted(member.topics)} for m, member in now.members.items()},
+        "targets": {member: _by_topic(target.active) for member, target in now.targets.items()},
+        "currents": {
+            member: [current.epoch, current.is_done, _by_topic(current.assigned), _by_topic(current.pending)]
+            for member, current in now.currents.items()
         },
-        sort_keys=True,
-        separators=(",", ":"),
-    )
+        "matched": {expression: sorted(topics) for expression, topics in of.matched.items()},
+        "held": [
+            [*resource, current.owner, current.position, current.at, of.points.get(resource, [])]
+            for resource, current in sorted(of.current.items())
+        ],
+        "last_owner": [[*resource, owner] for resource, owner in sorted(of.last_owner.items())],
+    }
+    if of.unsettled is not None:
+        fields["unsettled"] = asdict(of.unsettled) | {"behind": sorted(of.unsettled.behind)}
+    if of.sources is not None:
+        fields["streams"] = of.sources.to_fields() | {
+            "topology": now.topology,
+            "validated": now.validated,
+            "roles": {
+                member: [_by_topic(target.standby), _by_topic(target.warmup)] for member, target in now.targets.items()
+            },
+        }
+    return fields
 
 
 def from_json(text: str) -> Snapshot:
     """Return the snapshot that `to_json` wrote."""
-    fields: dict[str, Any] = json.loads(text)
-    number = fields["number"]
+    return from_fields(json.loads(text))
+
+
+def from_fields(fields: dict[str, Any]) -> Snapshot:
+    """Return the snapshot that `to_fields` wrote."""
+    number, unsettled, streams = fields["number"], _unsettled(fields.get("unsettled")), fields.get("streams", {})
+    roles = streams.get("roles", {})
     coordinator = CoordinatorState(
         number=number,
-        assigned_epoch=number,
+        assigned_epoch=number if unsettled is None else unsettled.assigned_epoch,
+        behind=set() if unsettled is None else set(unsettled.behind),
         metadata_hash=fields["metadata_hash"],
         members={
             m: EpochMember(**member | {"topics": frozenset(member["topics"])}) for m, member in fields["seats"].items()
         },
-        targets={m: TargetAssignment(active=_resources(target)) for m, target in fields["targets"].items()},
+        targets={m: _target(target, *roles.get(m, ({}, {}))) for m, target in fields["targets"].items()},
+        topology=streams.get("topology"),
+        validated=streams.get("validated"),
         target_ids=fields["target_ids"],
         currents={
             m: CurrentAssignment(
@@ -117,7 +157,19 @@ def from_json(text: str) -> Snapshot:
             (name, index): [Point(_position(position), at, committed) for position, at, committed in points]
             for name, index, *_, points in fields["held"]
         },
+        unsettled=unsettled,
+        sources=TaskSources.from_fields(streams) if streams else None,
     )
+
+
+def _target(active: Resources, standby: Resources, warmup: Resources) -> TargetAssignment:
+    return TargetAssignment(active=_resources(active), standby=_resources(standby), warmup=_resources(warmup))
+
+
+def _unsettled(fields: dict[str, Any] | None) -> UnsettledState | None:
+    if fields is None:
+        return None
+    return UnsettledState(**fields | {"state": GroupState(fields["state"]), "behind": frozenset(fields["behind"])})
 
 
 def _position(fields: Sequence[int]) -> Position:

@@ -43,7 +43,7 @@ class CoordinatorState:
         """Return the state after the group was deleted; its number may be used again."""
         return CoordinatorState(number=self.number)
 
-    def at_rest(self) -> CoordinatorState:
+    def copy(self) -> CoordinatorState:
         """Return a copy without pending epochs and revocations."""
         return replace(
             self,
@@ -51,7 +51,7 @@ class CoordinatorState:
             targets=dict(self.targets),
             target_ids=dict(self.target_ids),
             currents=dict(self.currents),
-            behind=set(),
+            behind=set(self.behind),
             owed={},
             revoking={},
         )

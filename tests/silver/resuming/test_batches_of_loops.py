@@ -16,6 +16,7 @@ from jobs.silver.inputs import SilverInputs
 from jobs.tables.create_tables import create_tables
 from jobs.tables.delta_io import table_path
 from pipelines.silver.carrying import valid_points
+from pipelines.silver.coordinator_assigned import state_points
 from schemas.bronze import BRONZE
 from schemas.gold import MARKS
 from schemas.silver import REASSIGNMENT_TABLES, REBALANCES, SILVER, STALLS
@@ -38,6 +39,7 @@ def resumed(monkeypatch) -> list[int]:
 
     monkeypatch.setattr(SilverInputs, "restarts", counted)
     monkeypatch.setattr(valid_points, "EVERY", 2)
+    monkeypatch.setattr(state_points, "EVERY", 1)
     return found
 
 
@@ -56,7 +58,15 @@ def tables_of(
 
 
 @pytest.mark.parametrize(
-    ("name", "quiet_ms"), [("connect_mismatch", 1_000), ("refused_assignments", 1_000), ("eager_churn", 60_000)]
+    ("name", "quiet_ms"),
+    [
+        ("connect_mismatch", 1_000),
+        ("refused_assignments", 1_000),
+        ("eager_churn", 60_000),
+        ("rolling_restart", 60_000),
+        ("share_registry", 60_000),
+        ("streams", 60_000),
+    ],
 )
 def test_a_recorded_history(tmp_path, resumed, name, quiet_ms) -> None:
     capture = Capture(CAPTURES / name)

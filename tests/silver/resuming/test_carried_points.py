@@ -9,6 +9,7 @@ import pytest
 
 from jobs.replay import Capture
 from pipelines.silver.carrying import valid_points
+from pipelines.silver.coordinator_assigned import state_points
 from pipelines.silver.generations import ResumeState
 from pipelines.silver.history import History
 from pipelines.silver.rows import silver_rows
@@ -27,6 +28,7 @@ Row = dict[str, Any]
 @pytest.fixture(autouse=True)
 def every_generation(monkeypatch) -> None:
     monkeypatch.setattr(valid_points, "EVERY", 1)
+    monkeypatch.setattr(state_points, "EVERY", 1)
 
 
 def base_of(point: Row, first_seen_at: int | None) -> ResumeState:

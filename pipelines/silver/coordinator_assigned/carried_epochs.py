@@ -1,0 +1,137 @@
+"""The state of a group whose coordinator assigns, at a point where it is not at rest, with which a rebuild resumes.
+
+What later records change for good is not carried on: an epoch that a member has yet to reach, or a revocation that it
+has yet to confirm, leaves no point until then (`settle`). Open stalls, stalls that wait for a first commit, and
+episodes go on, as in `carrying.points`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pipelines.silver.carrying.episode import Episode
+from pipelines.silver.carrying.ownership import STALL, Copied, Fields, points_of, restore
+from pipelines.silver.carrying.points import listed, stall_key
+from pipelines.silver.coordinator_assigned.epoch_reader import EpochReader
+from pipelines.silver.coordinator_assigned.snapshot import Snapshot, UnsettledState, from_fields, to_fields
+from pipelines.silver.coordinator_assigned.state_points import StatePoint, snapshot
+from pipelines.silver.history import CommitHistory, Position, Resource
+from pipelines.silver.stalls import CurrentOwner
+from pipelines.silver.stops.member_stops import APPEND_MS, END
+from pipelines.silver.stops.stall import Stall
+from pipelines.silver.timeline import Timeline
+from schemas.rows import ResumePointOfGroup
+from schemas.states import RebalanceMode
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EpochBorder:
+    """What was known right before the epoch of a point."""
+
+    point: StatePoint
+    copied: Copied
+    snapshot: Snapshot
+
+    @property
+    def live(self) -> Sequence[Stall]:
+        """The stalls that later records may still change."""
+        return self.copied.live
+
+    def row(self, known: Sequence[Episode], commits: CommitHistory) -> ResumePointOfGroup:
+        """Return the row of `resume_points`; `known` are the sums of the episodes that may still change."""
+        point, fields = self.point, self.copied.fields
+        current = {
+            (name, index): CurrentOwner(owner=owner, position=position, at=at)
+            for name, index, owner, position, at in fields["current"]
+        }
+        points = points_of(commits, current, point.position)
+        stalls = [dict(zip(STALL, values, strict=True)) for values in fields["stalls"]]
+        unfinished = [stall for stall in stalls if not stall["is_void"]]
+        state = fields | {
+            "snapshot": to_fields(self.snapshot),
+            "points": [[*resource, found] for resource, found in sorted(points.items())],
+            "live": [[stall["stopped_by"], stall["resource"]] for stall in unfinished],
+            "episodes": [episode.to_fields() for episode in known],
+            "waiting": [],
+            "owners": [],
+        }
+        begun = [stall["stop"].latest for stall in unfinished] + [each.row["started_at_latest"] for each in known]
+        return {
+            "incarnation": point.epoch.incarnation,
+            "first_generation_id": point.number,
+            # Until then, the first commit of a member may show when it had resumed.
+            "settled_at": point.next_at + APPEND_MS,
+            "log_epoch": point.position[0],
+            "source_offset": point.position[1],
+            "base_log_epoch": point.position[0],
+            "base_offset": point.position[1],
+            "base_at": point.at,
+            "base_rebalance_mode": RebalanceMode.INCREMENTAL,
+            "unfinished_since_at": min([point.at, *begun]),
+            "unfinished_stalls": listed(stall_key(stall) for stall in unfinished),
+            "unfinished_rebalances": listed(str(each.row["first_generation_id"]) for each in known),
+            "state": json.dumps(state, sort_keys=True, separators=(",", ":")),
+        }
+
+
+def epoch_border(point: StatePoint, last_owner: dict[Resource, str], opened_at: int | None) -> EpochBorder | None:
+    """Return the state at a point, or None if no point lies there unless the group is at rest.
+
+    `opened_at` is the time of the first epoch after the last completed one.
+    """
+    if point.copied is None:
+        return None
+    unsettled = UnsettledState(
+        state=point.state,
+        assigned_epoch=point.coordinator.assigned_epoch,
+        behind=frozenset(point.coordinator.behind),
+        opened_at=opened_at,
+    )
+    return EpochBorder(point=point, copied=point.copied, snapshot=snapshot(point, dict(last_owner), unsettled))
+
+
+def settle(reader: EpochReader, points: Sequence[StatePoint]) -> None:
+    """Leave no border where a later record can change an epoch or revocation from before it.
+
+    `reader` has read all records. Once it is settled, a border stays so: its epoch is not the newest, and all members
+    have reached it.
+    """
+    coordinator, late = reader.coordinator, list(reader.late)
+    owed = min((epoch.position for owed in coordinator.owed.values() for epoch in owed), default=END)
+    revoking = min((each.record.position for given in coordinator.revoking.values() for each in given), default=END)
+    lowest: dict[int, int] = {}
+    for point in reversed(points):
+        incarnation = point.epoch.incarnation
+        while late and late[-1].record.position >= point.position:
+            each = late.pop()
+            lowest[each.incarnation] = min(each.number, lowest.get(each.incarnation, each.number))
+        is_current = reader.is_alive and reader.history.incarnation == incarnation
+        point.is_border = (
+            point.is_border
+            and point.next < reader.history.epochs[-1].position
+            and point.next < owed
+            and point.position <= revoking
+            and (not is_current or (coordinator.assigned_epoch or 0) >= point.number)
+            # The stall of a late revocation belongs to an epoch before the point.
+            and point.number <= lowest.get(incarnation, point.number)
+        )
+
+
+def resume_within(timeline: Timeline, fields: Fields) -> Snapshot:
+    """Restore the owners, the commits and the stalls of a group that was not at rest, and return the rest."""
+    known = from_fields(fields["snapshot"])
+    timeline.base_at = known.at
+    timeline.last_owner.update(known.last_owner)
+    restore(timeline.ownership, fields, known.incarnation)
+    return known
+
+
+def copied_before(copied: Copied, position: Position) -> Copied:
+    """Return the copy without first commits at or after a position."""
+    stalls = [dict(zip(STALL, values, strict=True)) for values in copied.fields["stalls"]]
+    for stall in stalls:
+        if stall["first_commit"] is not None and stall["first_commit"].position >= position:
+            stall["first_commit"] = None
+    return Copied(copied.fields | {"stalls": [[*stall.values()] for stall in stalls]}, copied.live)
