@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any
 
 from pipelines.decoding.blob_fields import Blob, compiled, versioned
@@ -21,6 +22,9 @@ MOST_BRACKETS = 64
 it again.
 """
 
+
+KEPT_BLOBS, KEPT_BYTES = 1_024, 2_048
+"""How many decoded blobs are kept in memory, and the size of the largest one."""
 
 ENTRY_BYTES = 4
 """Minimum size in bytes of a partition or task in every layout."""
@@ -77,12 +81,20 @@ def decode_assignment(raw: bytes, protocol_type: str, protocol: str | None) -> B
 
 
 def _decode(read: Callable[[bytes, str | None], Blob] | None, raw: bytes, protocol: str | None) -> Blob:
+    """Return the decoded bytes, which must not be changed: a loop of generations decodes equal bytes once."""
+    return (_decoded if len(raw) > KEPT_BYTES else _kept)(read, raw, protocol)
+
+
+def _decoded(read: Callable[[bytes, str | None], Blob] | None, raw: bytes, protocol: str | None) -> Blob:
     if read is None:
         return opaque(raw)
     try:
         return read(raw, protocol)
     except WireError as error:
         return opaque(raw, error.reason)
+
+
+_kept = lru_cache(KEPT_BLOBS)(_decoded)
 
 
 # --- consumer --------------------------------------------------------------------------------------------------------

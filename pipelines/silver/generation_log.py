@@ -69,13 +69,16 @@ class LogIndex:
 
     def log_of(self, g: Generation) -> GenerationLog:
         """Return the lines between the completion of the previous generation and the completion of `g`."""
-        longest = max((m.rebalance_timeout_ms for m in g.members.values()), default=0)
         born = g.created.at if g.created else None
-        since = max(g.joined_at - longest - NEAR_MS, born or 0)
         last = None if born is None else 0
         if g.previous:
             since, last = g.previous.completed_at, g.previous.number
+        else:
+            longest = max((m.rebalance_timeout_ms for m in g.members.values()), default=0)
+            since = max(g.joined_at - longest - NEAR_MS, born or 0)
         lines = self.window(since, max(g.synced_at, g.joined_at) + NEAR_MS)
+        if not lines:
+            return GenerationLog()
         joined = _nearest(lines, EventKind.EMPTY if g.is_empty else EventKind.STABILIZED, g.number, g.joined_at)
         before_join = [e for e in lines if e.at <= g.joined_at + 1]
         starts = [e for e in before_join if e.kind == EventKind.PREPARING and (e["generation_id"] or 0) < g.number]

@@ -171,6 +171,8 @@ class GroupIncarnations:
 
 
 BLOBS = ("subscription", "assignment")
+OF_MEMBERS = ("protocolType", "protocol", "members")
+"""Fields of a record that `_members` reads."""
 
 
 def read_incarnations(
@@ -229,8 +231,6 @@ def _generation(record: Record, incarnation: int, previous: Generation | None, c
     value = record.value
     assert value is not None
     fields = value.get("currentStateTimestamp", -1)
-    members = {m["memberId"]: _member(m) for m in value["members"]}
-    libraries = _libraries(members, value["protocolType"], value["protocol"])
     return Generation(
         record=record,
         incarnation=incarnation,
@@ -240,10 +240,20 @@ def _generation(record: Record, incarnation: int, previous: Generation | None, c
         leader=value["leader"],
         # Value versions 0 and 1 have no currentStateTimestamp. The record's own timestamp is the best substitute.
         joined_at=fields if fields > 0 else (record.at or 0),
-        members={m: member._replace(library=libraries[m]) for m, member in members.items()},
+        members=_members(value, previous),
         previous=previous,
         created=created if previous is None else None,
     )
+
+
+def _members(value: dict[str, Any], previous: Generation | None) -> dict[str, Member]:
+    """Return the members by id. In a loop they are equal in each generation, and are read once."""
+    before = previous.record.value if previous is not None else None
+    if previous is not None and before is not None and all(value[name] == before[name] for name in OF_MEMBERS):
+        return previous.members
+    members = {m["memberId"]: _member(m) for m in value["members"]}
+    libraries = _libraries(members, value["protocolType"], value["protocol"])
+    return {m: member._replace(library=libraries[m]) for m, member in members.items()}
 
 
 def _member(fields: dict[str, Any]) -> Member:

@@ -11,9 +11,11 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from schemas.rows import GenerationMemberOfGroup, GenerationOfGroup, GroupEventOfGroup, SilverOfGroup
+from schemas.silver import GENERATION_MEMBERS
 from schemas.states import GenerationOutcome, GroupProtocol, RebalanceMode
 
 WHOLE = 100
@@ -26,10 +28,13 @@ ALIKE = (
 """Columns of `generations` in which all generations of one row are equal."""
 
 OF_ONE = frozenset(
-    ("generation_id", "valid_from_at", "valid_to_at", "previous_generation_id", "rejoined_at_earliest",
-     "rejoined_at_latest", "reconciled_at")
+    ("cluster", "group_id", "generation_id", "valid_from_at", "valid_to_at", "previous_generation_id",
+     "rejoined_at_earliest", "rejoined_at_latest", "reconciled_at")
 )  # fmt: skip
-"""Columns of `generation_members` in which equal members of two generations may differ."""
+"""Columns of `generation_members` in which equal members of two generations may differ, and those of the group."""
+
+_of_group = itemgetter(*ALIKE)
+_of_member = itemgetter(*(name for name in GENERATION_MEMBERS.names if name not in OF_ONE))
 
 WITHOUT_STOPS = (RebalanceMode.COOPERATIVE, RebalanceMode.INCREMENTAL)
 """Modes in which a rebalance stops no resource that stays with its owner."""
@@ -105,7 +110,7 @@ def _folded_events(
     return out
 
 
-def _of_generation(g: GenerationOfGroup, members: Iterable[GenerationMemberOfGroup]) -> Hashable:
+def _of_generation(g: GenerationOfGroup, members: Iterable[GenerationMemberOfGroup]) -> tuple[Any, ...] | None:
     """Return what must be equal in the generations of one row; None for a generation that is not folded."""
     is_plain = (
         # An epoch begins because a member, a subscription or a topic changed.
@@ -120,18 +125,7 @@ def _of_generation(g: GenerationOfGroup, members: Iterable[GenerationMemberOfGro
     )
     if not is_plain:
         return None
-    of_group: Mapping[str, Any] = {**g}
-    return (*(of_group[name] for name in ALIKE), *(_of_member(row) for row in members))
-
-
-def _of_member(row: GenerationMemberOfGroup) -> Hashable:
-    return tuple(_hashable(value) for name, value in row.items() if name not in OF_ONE)
-
-
-def _hashable(value: Any) -> Hashable:
-    if isinstance(value, list):
-        return tuple(_hashable(each) for each in value)
-    return tuple(value.items()) if isinstance(value, dict) else value
+    return _of_group(g), *map(_of_member, members)
 
 
 def _unstable_ms(g: GenerationOfGroup) -> int:
