@@ -49,9 +49,9 @@ COMMANDS = {
 }
 RECORDED = ("ingest", "build", "poll", "analyze", "notify", "quality", "maintain", "erase", "replay", "rebuild")
 """Commands that add a row to `job_runs`. `up` adds rows itself, also for its parts."""
-WITHOUT_PANDAS = ("replay", "up")
-"""Commands that do without pandas, which none of them uses. One ends so soon that loading it would take a third of its
-time, and one runs for months, and loading it takes 25 MB.
+WITHOUT_PANDAS = ("build", "ingest", "replay", "up")
+"""Commands that do without pandas, which none of them uses. Loading it takes half a second of a core, a third of the
+time of a short `replay`, and 25 MB, which `up` would keep for months.
 """
 FORKED = (
     "jobs.gold.replaying",
@@ -101,7 +101,7 @@ def program() -> None:
     settle_allocators()
     trace_crashes()
     if sys.argv[1:2] and sys.argv[1] in WITHOUT_PANDAS and "DATABRICKS_RUNTIME_VERSION" not in os.environ:
-        without_pandas(but_for_spark=sys.argv[1] == "up")
+        without_pandas(but_for_spark=sys.argv[1] != "replay")
         # OpenBLAS, which nothing here calculates with, would start threads when NumPy is loaded.
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     # Never restored, because a traceback is printed after `main` has ended.
