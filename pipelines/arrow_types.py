@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from operator import itemgetter
 from typing import Any
 
 import pyarrow as pa
@@ -27,8 +28,8 @@ TYPES |= {
     for kind in (RESOURCES, DIFFERENCES, CAUSES, BY_GROUP, VERDICT_SUMS)
 }
 
-_MILLISECONDS = {TYPES["TIMESTAMP"]: pa.timestamp("ms", tz="UTC")}
-"""The timestamp type of rows in Python: milliseconds, UTC."""
+GROUP = ("cluster", "group_id")
+"""The columns that name a row's group."""
 
 
 def row_type(table: Table) -> pa.StructType:
@@ -66,7 +67,7 @@ def stored_rows(rows: Iterable[Mapping[str, Any]], table: Table) -> pa.StructArr
         ValueError: a row lacks a column of the table, or has a column that the table lacks.
     """
     rows = list(rows)
-    _check_columns(rows, table)
+    _check_columns(rows, table, table.names)
     maps = [column.name for column in table.columns if column.type.startswith("MAP")]
     if maps:
         # Arrow expects a map as a list of pairs.
@@ -74,16 +75,62 @@ def stored_rows(rows: Iterable[Mapping[str, Any]], table: Table) -> pa.StructArr
             {**row, **{name: list(row[name].items()) for name in maps if isinstance(row.get(name), dict)}}
             for row in rows
         ]
-    kinds = [field.with_type(_MILLISECONDS.get(field.type, field.type)) for field in row_type(table)]
+    kinds = [field.with_type(_in_python(field.type)) for field in row_type(table)]
     return pa.array(rows, pa.struct(kinds)).cast(row_type(table))
 
 
-def _check_columns(rows: Iterable[Mapping[str, Any]], table: Table) -> None:
+def _in_python(kind: pa.DataType) -> pa.DataType:
+    """Return the type of a column whose timestamps are milliseconds."""
+    return pa.timestamp("ms", tz="UTC") if kind == TYPES["TIMESTAMP"] else kind
+
+
+class RowsOfGroups:
+    """Rows of one table that are made one group after the other. The table has no MAP columns.
+
+    They are kept as columns: millions of dicts would no longer be in the processor's caches when Arrow reads them.
+    """
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+        self._names = tuple(name for name in table.names if name not in GROUP)
+        self._values_of = itemgetter(*self._names)
+        self._columns: dict[str, list[Any]] = {name: [] for name in table.names}
+
+    def __len__(self) -> int:
+        return len(self._columns[self._names[0]])
+
+    def add(self, cluster: str, group_id: str, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Add the rows of one group, without the columns of `GROUP`, with timestamps as milliseconds since the epoch.
+
+        Raises:
+            ValueError: a row lacks another column of the table, or has a column that the table lacks.
+        """
+        if not rows:
+            return
+        if any(len(row) != len(self._names) for row in rows):
+            _check_columns(rows, self._table, self._names)
+        try:
+            columns = list(zip(*map(self._values_of, rows), strict=True))
+        except KeyError:
+            _check_columns(rows, self._table, self._names)
+            raise
+        for name, value in zip(GROUP, (cluster, group_id), strict=True):
+            self._columns[name] += [value] * len(rows)
+        for name, values in zip(self._names, columns, strict=True):
+            self._columns[name] += values
+
+    def stored(self) -> pa.Table:
+        """Return the rows as an Arrow table with the table's types."""
+        arrays = [pa.array(self._columns[field.name], _in_python(field.type)) for field in row_type(self._table)]
+        return pa.table(arrays, self._table.names).cast(schema_of(self._table))
+
+
+def _check_columns(rows: Iterable[Mapping[str, Any]], table: Table, expected: Iterable[str]) -> None:
     """Raise ValueError for missing or unknown columns.
 
     Arrow ignores unknown keys and stores NULL for missing ones, so a misspelt key would go unnoticed.
     """
-    names = frozenset(table.names)
+    names = frozenset(expected)
     for row in rows:
         if row.keys() != names:
             missing, unknown = sorted(names - row.keys()), sorted(row.keys() - names)

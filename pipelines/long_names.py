@@ -13,9 +13,17 @@ DIGITS = 16
 def parsed(text: str, most: int) -> Any:
     """Return the JSON value of `text`, with every string of more than `most` UTF-8 bytes `shortened`."""
     value = json.loads(text)
-    # This check takes a tenth of the time of a traversal, which few records need.
-    may_be_long = len(text) > most and ("\\" in text or max(map(len, text.split('"'))) > most)
+    # This check takes a fiftieth of the time of a traversal, which few records need.
+    may_be_long = len(text) > most and ("\\" in text or _has_long_string(text, most))
     return cut(value, most) if may_be_long else value
+
+
+def _has_long_string(text: str, most: int) -> bool:
+    """Return whether more than `most` characters follow each other without a quote."""
+    # Such characters contain all of a part of half the length. Looking for one takes a fifth of the time of a split.
+    half = max(1, most // 2)
+    has_part = any(text.find('"', at, at + half) < 0 for at in range(0, len(text), half))
+    return has_part and max(map(len, text.split('"'))) > most
 
 
 def shortened(name: str, most: int) -> str:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from schemas.states import UserDataLayout
 
@@ -13,8 +12,7 @@ LAYOUTS = frozenset(UserDataLayout)
 WITH_GENERATION = (UserDataLayout.JAVA_GENERATION, UserDataLayout.STICKY, UserDataLayout.STICKY_INT16)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MemberShape:
+class MemberShape(NamedTuple):
     """The form of a member's subscription and assignment, for those who recognise the library by it.
 
     Libraries differ in these points although the broker treats them alike; librdkafka, for example, sends an empty rack

@@ -12,16 +12,17 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
 
-from pipelines.arrow_types import stored
+from pipelines.arrow_types import RowsOfGroups
 from pipelines.limits import NAME_BYTES
 from pipelines.long_names import cut, parsed, shortened
-from pipelines.rows_of_tables import by_table, ddl, stored_batches
+from pipelines.rows_of_tables import batches, by_table, ddl, types
 from pipelines.silver.client_hosts import ClientHosts
 from pipelines.silver.commits.commit_columns import Group, commit_histories
 from pipelines.silver.generations import ResumeState
 from pipelines.silver.history import History
-from pipelines.silver.rows import silver_rows
+from pipelines.silver.rows import rows_of_group
 from schemas.bronze import COORDINATOR_EVENTS, COORDINATOR_RECORDS, OFFSET_COMMITS
+from schemas.rows import SilverOfGroup
 from schemas.silver import SILVER
 from schemas.states import RebalanceMode
 from schemas.tables import Table
@@ -117,14 +118,13 @@ def silver_of_few(
                 groups[row["cluster"], row["group_id"]][name].append(row)
     for group, commits in commit_histories(history["run"]).items():
         groups[group]["run"] = commits
-    out: dict[str, list[Mapping[str, Any]]] = {table.name: [] for table in SILVER}
+    out = SilverTables()
     for group in groups.keys() | base_rows.keys():
         cluster, group_id = group
         known = _history(cluster, group_id, groups[group], polled, name_bytes)
         base = _base(base_rows[group]) if group in base_rows else None
-        for name, found in by_table(silver_rows(known, quiet_ms, base, hosts)).items():
-            out[name] += found
-    return {table: stored(out[table.name], table) for table in SILVER}
+        out.add(cluster, group_id, rows_of_group(known, quiet_ms, base, hosts))
+    return out.stored()
 
 
 def _side(name: str, frame: DataFrame) -> DataFrame:
@@ -157,18 +157,42 @@ def _rebuild(
     quiet_ms: int, hosts: ClientHosts, polled: PolledTopics, name_bytes: int, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     rows = (row for batch in batches for row in batch.to_pylist())
-    out: dict[str, list[Mapping[str, Any]]] = {table.name: [] for table in SILVER}
+    out = SilverTables()
     for (cluster, group_id), of_group in groupby(rows, key=lambda row: (row["cluster"], row["group_id"])):
         mine = list(of_group)
         history = {name: [row[name] for row in mine if row[name] is not None] for name in INPUTS}
         base = next((row["base"] for row in mine if row.get("base") is not None), None)
         known = _history(cluster, group_id, history, polled, name_bytes)
-        for name, found in by_table(silver_rows(known, quiet_ms, base and _base(base), hosts)).items():
-            out[name] += found
-        if sum(map(len, out.values())) >= ROWS_PER_BATCH:
-            yield from stored_batches(out, SILVER)
-            out = {table.name: [] for table in SILVER}
-    yield from stored_batches(out, SILVER)
+        out.add(cluster, group_id, rows_of_group(known, quiet_ms, base and _base(base), hosts))
+        if len(out) >= ROWS_PER_BATCH:
+            yield from out.batches()
+            out = SilverTables()
+    yield from out.batches()
+
+
+class SilverTables:
+    """The rows of every silver table, of any number of groups."""
+
+    def __init__(self) -> None:
+        self._rows = {table: RowsOfGroups(table) for table in SILVER}
+
+    def __len__(self) -> int:
+        return sum(map(len, self._rows.values()))
+
+    def add(self, cluster: str, group_id: str, rows: SilverOfGroup) -> None:
+        """Add the rows of one group."""
+        found = by_table(rows)
+        for table, mine in self._rows.items():
+            mine.add(cluster, group_id, found[table.name])
+
+    def stored(self) -> dict[Table, pa.Table]:
+        """Return the rows as Arrow tables."""
+        return {table: rows.stored() for table, rows in self._rows.items()}
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Yield the rows as batches with one struct column per table."""
+        rows = {table.name: found.to_struct_array().combine_chunks() for table, found in self.stored().items()}
+        return batches(rows, types(SILVER))
 
 
 def _history(cluster: str, group_id: str, rows: Mapping[str, Any], polled: PolledTopics, name_bytes: int) -> History:

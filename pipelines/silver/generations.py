@@ -126,8 +126,10 @@ class Generation:
         return self.previous is None and (self.number == 1 or self.created is not None)
 
     @property
-    def final_members(self) -> dict[str, Member]:
+    def final_members(self) -> Mapping[str, Member]:
         """Return the members by their ids at the end of the generation, after static replacements."""
+        if not self.replacements:
+            return self.members
         members = dict(self.members)
         for change in self.replacements:
             members.pop(change.old)
@@ -170,7 +172,6 @@ class GroupIncarnations:
     incarnation: int
 
 
-BLOBS = ("subscription", "assignment")
 OF_MEMBERS = ("protocolType", "protocol", "members")
 """Fields of a record that `_members` reads."""
 
@@ -251,13 +252,14 @@ def _members(value: dict[str, Any], previous: Generation | None) -> dict[str, Me
     before = previous.record.value if previous is not None else None
     if previous is not None and before is not None and all(value[name] == before[name] for name in OF_MEMBERS):
         return previous.members
-    members = {m["memberId"]: _member(m) for m in value["members"]}
-    libraries = _libraries(members, value["protocolType"], value["protocol"])
-    return {m: member._replace(library=libraries[m]) for m, member in members.items()}
+    by_id = {fields["memberId"]: fields for fields in value["members"]}
+    shapes = {m: member_shape(*_blobs(fields)) for m, fields in by_id.items()}
+    libraries = _libraries(value, by_id, shapes)
+    return {m: _member(fields, shapes[m], libraries[m]) for m, fields in by_id.items()}
 
 
-def _member(fields: dict[str, Any]) -> Member:
-    subscription, assignment = (part if isinstance(part, dict) else {} for part in map(fields.get, BLOBS))
+def _member(fields: dict[str, Any], shape: MemberShape | None, library: Recognized) -> Member:
+    subscription, assignment = _blobs(fields)
     owned, part = subscription.get("ownedPartitions"), worker(subscription, assignment)
     if part is None:
         brought, running = None if owned is None else resources(owned), resources(assignment.get("partitions"))
@@ -269,7 +271,7 @@ def _member(fields: dict[str, Any]) -> Member:
         client_id=fields["clientId"],
         client_host=fields["clientHost"],
         session_timeout_ms=fields["sessionTimeout"],
-        rebalance_timeout_ms=fields.get("rebalanceTimeout") or fields["sessionTimeout"],
+        rebalance_timeout_ms=_rebalance_timeout_ms(fields),
         previous_generation=subscription.get("generationId"),
         topics=tuple(subscription.get("topics") or ()),
         owned=brought,
@@ -279,26 +281,45 @@ def _member(fields: dict[str, Any]) -> Member:
         elected=elected(assignment),
         not_costed=_not_costed(subscription, assignment),
         entries=assignment.get("entries", 0),
-        shape=member_shape(subscription, assignment),
+        shape=shape,
+        library=library,
     )
 
 
-def _libraries(members: Mapping[str, Member], protocol_type: str, assignor: str | None) -> dict[str, Recognized]:
+def _libraries(
+    value: dict[str, Any], by_id: Mapping[str, dict[str, Any]], shapes: Mapping[str, MemberShape | None]
+) -> dict[str, Recognized]:
+    """Return the libraries of the members in a record, as far as the record shows them."""
+    kind, assignor = value["protocolType"], value["protocol"]
     return with_group(
         {
             m: of_record(
                 ClassicMember(
-                    protocol_type,
+                    kind,
                     assignor,
-                    member.client_id,
-                    member.session_timeout_ms,
-                    member.rebalance_timeout_ms,
-                    member.shape,
+                    fields["clientId"],
+                    fields["sessionTimeout"],
+                    _rebalance_timeout_ms(fields),
+                    shapes[m],
                 )
             )
-            for m, member in members.items()
+            for m, fields in by_id.items()
         }
     )
+
+
+def _blobs(fields: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the decoded subscription and assignment of a member; empty if they could not be decoded."""
+    subscription, assignment = fields.get("subscription"), fields.get("assignment")
+    return (
+        subscription if isinstance(subscription, dict) else {},
+        assignment if isinstance(assignment, dict) else {},
+    )
+
+
+def _rebalance_timeout_ms(fields: dict[str, Any]) -> int:
+    timeout_ms: int = fields.get("rebalanceTimeout") or fields["sessionTimeout"]
+    return timeout_ms
 
 
 def _not_costed(subscription: dict[str, Any], assignment: dict[str, Any]) -> NotCosted | None:

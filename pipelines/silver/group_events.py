@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 
 from pipelines.member_identity import MemberIdentity
@@ -244,7 +244,7 @@ def _election(g: Generation | None) -> registry.Elected | None:
     return next((m.elected for m in g.members.values() if m.elected is not None), None) if g else None
 
 
-def _changes(g: Generation, previous: Generation, before: dict[str, Member]) -> Iterator[GroupEventOfGroup]:
+def _changes(g: Generation, previous: Generation, before: Mapping[str, Member]) -> Iterator[GroupEventOfGroup]:
     is_led = g.mode != RebalanceMode.NONE
     if is_led and g.leader != previous.leader and g.leader not in {c.member.member_id for c in previous.replacements}:
         yield event_row(

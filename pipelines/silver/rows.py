@@ -28,6 +28,15 @@ KEPT = ClientHosts()
 def silver_rows(
     history: History, quiet_ms: int, base: ResumeState | None = None, hosts: ClientHosts = KEPT
 ) -> SilverRows:
+    """Return the rows of every silver table with the group's columns (`rows_of_group`)."""
+    group = {"cluster": history.cluster, "group_id": history.group_id}
+    rows = rows_of_group(history, quiet_ms, base, hosts)
+    return cast("SilverRows", {name: [group | dict(row) for row in found] for name, found in by_table(rows).items()})
+
+
+def rows_of_group(
+    history: History, quiet_ms: int, base: ResumeState | None = None, hosts: ClientHosts = KEPT
+) -> SilverOfGroup:
     """Return the rows of every silver table; `hosts` is the policy for clients' addresses.
 
     With a `base`, the history begins at the base's record. Only the rows of later generations are returned, and the
@@ -59,7 +68,7 @@ def silver_rows(
     _add_episodes(timeline, windows, has_changed=len(parts) > 1)
     out["stalls"] += [_stall_row(s) for s in windows]
     out["group_events"] = list({(e["event_at"], e["kind"], e["member_id"]): e for e in out["group_events"]}.values())
-    return _with_group(out, history)
+    return out
 
 
 def _add_episodes(timeline: Timeline, windows: list[Stall], *, has_changed: bool) -> None:
@@ -89,11 +98,6 @@ def _add_episodes(timeline: Timeline, windows: list[Stall], *, has_changed: bool
         rest = timeline.generations.get(rests[nth - 1][1]) if nth else None
         out["resume_points"].append(point_row(borders[position], known, rest, commits))
     fold(out, blocks(found.point_rows))
-
-
-def _with_group(of_group: SilverOfGroup, history: History) -> SilverRows:
-    group = {"cluster": history.cluster, "group_id": history.group_id}
-    return cast("SilverRows", {name: [group | dict(row) for row in rows] for name, rows in by_table(of_group).items()})
 
 
 def _stall_row(stall: Stall) -> StallOfGroup:

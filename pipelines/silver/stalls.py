@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from pipelines.silver.generations import Generation, Replacement
 from pipelines.silver.history import ROUND_MS, CommitHistory, CommitSegment, Point, Position, Resource
@@ -20,9 +20,8 @@ and commits within its max.poll.interval.ms, 5 minutes by default.
 """
 
 
-@dataclass(slots=True, kw_only=True)
-class CurrentOwner:
-    """The owner of a resource, with the record and the time from which it owned the resource."""
+class CurrentOwner(NamedTuple):
+    """The owner of resources, with the record and the time from which it owned them."""
 
     owner: str
     position: Position
@@ -98,8 +97,9 @@ class Ownership:
             since: commits after this position show the owner's rate; None means since it got the resource.
         """
         current = self.current.pop(resource)
-        segment = self.commits.segment(resource, current.position, until or by)
-        recent = segment if since is None else self.commits.segment(resource, max(current.position, since), until or by)
+        segment = recent = self.commits.segment(resource, current.position, until or by)
+        if since is not None and since > current.position:
+            recent = self.commits.segment(resource, since, until or by)
         stall = Stall(
             incarnation=incarnation,
             stopped_by=by,
@@ -114,12 +114,10 @@ class Ownership:
             ended = self.closed.get(resource) if has_one_round(recent) else None
             earlier = ended.last_commit if ended is not None else None
             stall.rate = _rate(earlier or recent.first, recent, stop.estimate)
-            self.undecided |= {by} if earlier is not None and stall.rate is not None else set()
-        for key in (current.owner, (current.owner, resource)):
-            if key in self.arrivals.tenures:
-                self.arrivals.stop(key, stall, until or by)
-        if (current.owner, resource) in self.arrivals.tenures:
-            self.arrivals.leave((current.owner, resource), stop.estimate)
+            if earlier is not None and stall.rate is not None:
+                self.undecided.add(by)
+        if self.arrivals.tenures:
+            self.arrivals.stop(current.owner, stall, until or by)
         self.open[resource] = stall
         self.stalls.append(stall)
         return stall
@@ -152,9 +150,10 @@ class Ownership:
         proof: dict[str, int] = dict(started or {})
         for resource, point in firsts.items():
             proof[gained[resource]] = min(point.at, proof.get(gained[resource], point.at))
+        owners = {owner: CurrentOwner(owner=owner, position=position, at=at) for owner in gained.values()}
         closed = []
         for resource, owner in gained.items():
-            self.current[resource] = CurrentOwner(owner=owner, position=position, at=at)
+            self.current[resource] = owners[owner]
             stall = self.open.pop(resource, None)
             if stall is None:
                 continue
@@ -299,7 +298,7 @@ def _goes_on_renamed(o: Ownership, g: Generation, resource: Resource, new: str |
     """Return whether a Connect worker rejoined with a new member id and reports that the resource kept running."""
     if new is None or resource not in _brought(g, new):
         return False
-    o.current[resource] = replace(o.current[resource], owner=new)
+    o.current[resource] = o.current[resource]._replace(owner=new)
     return True
 
 
@@ -318,12 +317,12 @@ def _give(
     o: Ownership, g: Generation, until: Position, following: Generation | None, started: Mapping[str, int]
 ) -> None:
     fresh, limit = _fresh(o, g), _limit(g, following)
-    back = {r: stall for r in fresh if (stall := o.open.get(r)) and r in _brought(g, fresh[r])}
+    still_run = g.mode == RebalanceMode.INCREMENTAL
+    back = [o.open[r] for r in fresh if r in o.open and r in _brought(g, fresh[r])] if still_run else []
     firsts, new = o.firsts(fresh, g.position, until), g.members.keys() - _known(g)
     o.give(fresh, g.synced_at, g.position, firsts, limit, g.number, started, new)
-    if g.mode == RebalanceMode.INCREMENTAL:
-        for stall in back.values():
-            _ran_on(stall, g)
+    for stall in back:
+        _ran_on(stall, g)
 
 
 def _give_tasks(o: Ownership, context: GenerationContext, later: Sequence[Generation]) -> None:

@@ -113,14 +113,15 @@ class Episode:
         if not (ms := window.milliseconds):
             return
         least, estimate, most = ms
-        if window.cause == StallCause.NO_MEMBER:
+        if window.cause == StallCause.NO_MEMBER:  # idle, not lost
             self.idle += sign * estimate
-        if window.is_lost:
-            self.lost = [total + sign * part for total, part in zip(self.lost, ms, strict=True)]
-            below, above = self.widths[window.generation, window.owner]
-            self.widths[window.generation, window.owner] = [
-                below + sign * (estimate - least), above + sign * (most - estimate),
-            ]  # fmt: skip
+            return
+        lost, widths = self.lost, self.widths[window.generation, window.owner]
+        lost[0] += sign * least
+        lost[1] += sign * estimate
+        lost[2] += sign * most
+        widths[0] += sign * (estimate - least)
+        widths[1] += sign * (most - estimate)
 
     def _squares(self, of: Iterable[OneStop]) -> list[int]:
         """Return the sums of squares, with those of further stops."""
@@ -183,7 +184,7 @@ class Episode:
             ended_at=fields["ended_at"],
             generations=fields["generations"],
             triggers=dict.fromkeys(map(Trigger, fields["triggers"])),
-            lost=fields["lost"],
+            lost=[*fields["lost"]],
             idle=fields["idle"],
             grades=Counter(fields["grades"]),
             squares=fields["squares"],

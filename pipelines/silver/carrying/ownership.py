@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields as fields_of
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from pipelines.silver.history import CommitHistory, Point, Position, Resource
@@ -19,6 +20,7 @@ from pipelines.silver.stops.stop import Stop
 from schemas.states import Evidence, StallCause
 
 STALL = tuple(field.name for field in fields_of(Stall) if field.name != "joined_to")
+VALUES = attrgetter(*STALL)
 Fields = dict[str, Any]
 
 
@@ -35,7 +37,7 @@ def copied(o: Ownership, since: Position) -> Copied:
     numbers = {id(stall): number for number, stall in enumerate(live)}
     fields: Fields = {
         "current": [[*resource, c.owner, c.position, c.at] for resource, c in sorted(o.current.items())],
-        "stalls": [[getattr(stall, name) for name in STALL] for stall in live],
+        "stalls": [list(VALUES(stall)) for stall in live],
         "open": sorted(numbers[id(stall)] for stall in o.open.values()),
         "closed": [
             [*resource, numbers.get(id(stall)), stall.stopped_by, stall.last_commit]

@@ -43,12 +43,15 @@ class Arrivals:
 
     tenures: dict[Key, list[Tenure]] = field(default_factory=dict)
 
-    def stop(self, owner: Key, stopped: Stall, until: Position) -> None:
+    def stop(self, owner: str, stopped: Stall, until: Position) -> None:
         """Note that an owner gave up a resource before `until`."""
-        for tenure in self.tenures.get(owner, ()):
+        only_this = (owner, stopped.resource)
+        for tenure in (*self.tenures.get(owner, ()), *self.tenures.get(only_this, ())):
             if tenure.resource == stopped.resource and tenure.stopped is None:
                 tenure.stopped, tenure.until = stopped, until
                 stopped.rate = stopped.rate or tenure.ended.rate
+        if only_this in self.tenures:
+            self.leave(only_this, stopped.stop.estimate)
 
     def prove(self, commits: CommitHistory, before: Position, committed: Iterable[str] = ()) -> None:
         """Forget the members that committed before a position; `committed` are known to have."""

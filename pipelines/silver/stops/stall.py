@@ -75,11 +75,6 @@ class Stall:
             self.resumed = at + round(RESTORING * max(0, first.at - (interval or first.at - at) - at))
 
     @property
-    def is_lost(self) -> bool:
-        """Whether the stall counts as lost. Otherwise it counts as idle, or not at all while it lasts."""
-        return self.resumed_earliest is not None and self.cause != StallCause.NO_MEMBER
-
-    @property
     def milliseconds(self) -> tuple[int, int, int] | None:
         """Lower bound, estimate and upper bound of the duration; None while the resource has no owner."""
         if self.resumed_earliest is None or self.resumed_latest is None:
