@@ -86,7 +86,7 @@ def expire(broker: Broker, admin: AdminClient) -> None:
     """Everything in the offsets topic is older than a millisecond."""
     set_to = {"cleanup.policy": "delete", "retention.ms": "1"}
     changes = [ConfigEntry(k, v, incremental_operation=AlterConfigOpType.SET) for k, v in set_to.items()]
-    topic = ConfigResource(ResourceType.OFFSETS_TOPIC, OFFSETS_TOPIC, incremental_configs=changes)
+    topic = ConfigResource(ResourceType.TOPIC, OFFSETS_TOPIC, incremental_configs=changes)
     for done in admin.incremental_alter_configs([topic]).values():
         done.result(120)
     data = broker.directory / "data"
