@@ -9,14 +9,17 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from functools import cache, partial, reduce
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
+from pyspark.sql.streaming.query import StreamingQuery
 
 from jobs.analyze import analyze
 from jobs.config.errors import UserError
@@ -39,7 +42,9 @@ from jobs.silver.requeue import reopen, requeue
 from jobs.silver.silver_tasks import Making, silver_by_tasks
 from jobs.silver.topic_names import polled_topics, with_named
 from jobs.spark.checkpoint import start_over_unless
+from jobs.spark.lost_worker import lost_worker
 from jobs.spark.spark import for_few_rows, session
+from jobs.spark.streams import Streams, report
 from jobs.tables.append import overwrite, overwrite_frame
 from jobs.tables.create_tables import create_tables, needs_spark
 from jobs.tables.delta_io import WRITERS, checkpoint_path, follow, read, required, table_path
@@ -245,9 +250,24 @@ def affected_groups(new: Mapping[Table, NewRows]) -> pa.Table:
 
 
 def start(spark: SparkSession, settings: Settings, *, once: bool) -> None:
-    """Follow bronze and rebuild the affected groups; with `once`, stop when all existing rows are built."""
+    """Follow bronze and rebuild the affected groups; with `once`, return when all existing rows are built.
+
+    A stream that fails is restarted as in `Streams`, whose exceptions this raises.
+    """
     warehouse = settings.warehouse
     create_tables(spark, warehouse, (*BRONZE, *SILVER, *REASSIGNMENT_TABLES))
+    trigger = {"availableNow": True} if once else {"processingTime": f"{settings.trigger_seconds} seconds"}
+    begin = [
+        partial(start_groups, spark, settings, trigger),
+        partial(start_reassignments, spark, warehouse, trigger),
+        partial(start_marks, spark, warehouse, trigger),
+    ]
+    Streams(begin, on_failure=partial(report, what="Building"), is_endless=not once).wait()
+
+
+def start_groups(spark: SparkSession, settings: Settings, trigger: Mapping[str, Any]) -> StreamingQuery:
+    """Follow bronze and rebuild the affected groups."""
+    warehouse = settings.warehouse
     progress = checkpoint_path(warehouse, "build")
     start_over_unless(progress, [table_path(warehouse, table) for table in FOLLOWED])
     new = {table: follow(spark, warehouse, table, begin_after(warehouse, table, progress)) for table in FOLLOWED}
@@ -257,10 +277,7 @@ def start(spark: SparkSession, settings: Settings, *, once: bool) -> None:
         rebuild_affected(batch.sparkSession, settings, by_group_frame(batch).toArrow())
 
     writer = reduce(DataFrame.union, rows).writeStream.foreachBatch(build).option("checkpointLocation", str(progress))
-    trigger = {"availableNow": True} if once else {"processingTime": f"{settings.trigger_seconds} seconds"}
-    others = (start_reassignments(spark, warehouse, trigger), start_marks(spark, warehouse, trigger))
-    for query in (writer.trigger(**trigger).start(), *others):
-        query.awaitTermination()
+    return writer.trigger(**trigger).start()
 
 
 def build_first(settings: Settings) -> bool:
@@ -285,8 +302,12 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
     """Run `regroup build`."""
     _known(settings.warehouse)
     settings.hosts()  # Reports a missing key before Spark starts.
-    if build_first(settings) and args.once:
-        return 0
+    try:
+        if build_first(settings) and args.once:
+            return 0
+    except BrokenProcessPool as error:
+        # The streams begin with everything again.
+        report(lost_worker(error) or error, "Building")
     spark = session("regroup build", cores=settings.cores, driver_memory=settings.driver_memory)
     start(spark, settings, once=args.once)
     return 0

@@ -19,6 +19,7 @@ from jobs.config.permissions import warnings
 from jobs.config.settings import Settings
 from jobs.config.terminal import guard_streams, trace_crashes, warn
 from jobs.spark.jvm_failure import jvm_death_named
+from jobs.spark.lost_worker import repeated
 from jobs.tables.full_disk import full_disk_named
 from schemas.records import OFFSETS_TOPIC
 from schemas.states import JobOutcome, MarkKind
@@ -122,7 +123,7 @@ def _run(settings: Settings, args: argparse.Namespace, *, is_program: bool) -> i
     if args.command != "doctor":  # It reports these warnings as findings.
         for warning in warnings(args.config, settings):
             warn(f"regroup {args.command}: warning: {warning}")
-    command = jvm_death_named()(full_disk_named(settings.warehouse)(_command(args.command)))
+    command = repeated(jvm_death_named()(full_disk_named(settings.warehouse)(_command(args.command))))
     if args.command == "up" and is_program:
         # Before anything below starts a thread.
         import_module("jobs.processes.template").start(FORKED)

@@ -26,6 +26,14 @@ class PassingError(UserError):
     """A `UserError` that may be temporary, for example an unavailable broker. Jobs that run forever retry."""
 
 
+class LostWorkerError(Exception):
+    """A process that works for this one ended, or did not start. Its clause says which; the work can be repeated."""
+
+
+class LateWorkerError(LostWorkerError):
+    """A process that works for this one did not start, as on a machine with too much load."""
+
+
 def wrapped(error: BaseException) -> str | None:
     """Return the original exception in one line if Spark wrapped it in traces, else None."""
     found = RAISED.findall(str(error)) or ENDED.findall(str(error))

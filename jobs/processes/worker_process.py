@@ -19,6 +19,7 @@ from typing import IO, Any, Self
 
 from dashboards.lake.allocators import trim
 from dashboards.lake.without_pandas import without_pandas
+from jobs.config.errors import LostWorkerError
 from jobs.processes import template
 from jobs.processes.processes import die_with_parent
 from jobs.tables.engine import disable_file_cache
@@ -55,7 +56,8 @@ class WorkerProcess:
         """Call the function in the worker process and return its result.
 
         Raises:
-            WorkerProcessError: the function failed, or the process was ended twice.
+            WorkerProcessError: the function failed.
+            LostWorkerError: the process was ended twice.
         """
         if time.monotonic() - self._started > RENEWED_S:
             self._end()
@@ -66,7 +68,7 @@ class WorkerProcess:
                     raise WorkerProcessError(found)
                 return found
             self._end()
-        raise WorkerProcessError("A worker process was ended twice: check that there is enough memory.")
+        raise LostWorkerError("A worker process was ended twice")
 
     def _asked(self, question: Any) -> Any:
         if self._process is None:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from threading import Thread
 
-LATE = re.compile("Python worker failed to connect back|CANNOT_OPEN_SOCKET")
-"""Errors of a late Python worker. Spark waits ten seconds for it; a busy machine may need longer."""
+from jobs.spark.lost_worker import LATE
 
 TRACEBACK = "Traceback (most recent call last):"
 INCUBATOR = "WARNING: Using incubator modules: jdk.incubator.vector"

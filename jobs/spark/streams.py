@@ -10,37 +10,34 @@ import re
 import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from pyspark.errors import StreamingQueryException
 from pyspark.sql.streaming.query import StreamingQuery
 
-from jobs.config.errors import PassingError, UserError, one_line
+from jobs.config.errors import LateWorkerError, PassingError, UserError, one_line
 from jobs.config.terminal import say
-from jobs.spark.jvm_output import LATE
+from jobs.spark.lost_worker import CALM_S, lost_worker
 
 RESTS_S = (1.0, 10.0, 60.0)
 """Pauses in seconds before each restart. After the last one, the stream fails. A failure that may be temporary repeats
 the last pause instead.
 """
 
-CALM_S = 600.0
-"""Seconds of running after which a failure counts as the first one again."""
-
 Begin = Callable[[], StreamingQuery]
 OnFailure = Callable[[Exception], None]
 
 
-def report(error: Exception) -> None:
+def report(error: Exception, what: str = "Reading") -> None:
     """Print one line for the failure."""
-    say(f"Reading failed and is restarted: {one_line(error)}")
+    say(f"{what} failed and is restarted: {one_line(error)}")
 
 
 @dataclass(slots=True)
 class _Stream:
     begin: Begin
-    query: StreamingQuery
-    started: float = field(default_factory=time.monotonic)
+    query: StreamingQuery | None = None
+    started: float = 0.0
     failures: int = 0
     due: float | None = None
 
@@ -62,14 +59,17 @@ class Streams:
         self._rests_s = rests_s
         self._is_endless = is_endless
         self._on_failure = on_failure
-        self._streams = [_Stream(each, each()) for each in begin]
+        self._streams = [_Stream(each) for each in begin]
+        for stream in self._streams:
+            self._start(stream)
 
     def restart_due(self) -> bool:
         """Restart the streams that are due; return whether any stream still runs.
 
         Raises:
             UserError: a stream failed for a known reason.
-            StreamingQueryException: a stream failed too often.
+            LostWorkerError: a stream lost workers too often.
+            StreamingQueryException: a stream failed too often for another reason.
         """
         going = [self._goes_on(stream) for stream in self._streams]
         return any(going)
@@ -79,25 +79,37 @@ class Streams:
         try:
             while self.restart_due():
                 for stream in self._streams:
-                    if stream.due is None:
+                    if stream.query and stream.due is None:
                         with suppress(StreamingQueryException):
                             stream.query.awaitTermination(1)
                     else:
-                        time.sleep(max(0, stream.due - time.monotonic()))
+                        time.sleep(max(0.0, (stream.due or 0.0) - time.monotonic()))
         finally:
             self.stop()
 
     def stop(self) -> None:
         """Stop all streams, in the middle of a batch too."""
         for stream in self._streams:
-            stream.query.stop()
+            if stream.query:
+                stream.query.stop()
+
+    def _start(self, stream: _Stream) -> None:
+        stream.started, stream.due = time.monotonic(), None
+        try:
+            stream.query = stream.begin()
+        except Exception as error:
+            # Spark asks a Python worker for the schema of a source.
+            if (lost := lost_worker(error)) is None:
+                raise
+            self._failed(stream, lost, stream.started)
 
     def _goes_on(self, stream: _Stream) -> bool:
         now = time.monotonic()
         if stream.due is not None:
             if now >= stream.due:
-                stream.query, stream.started, stream.due = stream.begin(), now, None
+                self._start(stream)
             return True
+        assert stream.query is not None
         if stream.query.isActive:
             return True
         error = stream.query.exception()
@@ -108,7 +120,7 @@ class Streams:
     def _failed(self, stream: _Stream, error: Exception, now: float) -> None:
         if now - stream.started > CALM_S:
             stream.failures = 0
-        may_pass = self._is_endless and (isinstance(error, PassingError) or LATE.search(str(error)) is not None)
+        may_pass = self._is_endless and isinstance(error, (PassingError, LateWorkerError))
         if not may_pass and (isinstance(error, UserError) or stream.failures >= len(self._rests_s)):
             raise error from None
         stream.due = now + self._rests_s[min(stream.failures, len(self._rests_s) - 1)]
@@ -117,9 +129,9 @@ class Streams:
 
 
 def _sentence(error: StreamingQueryException) -> Exception:
-    """Return the `UserError` or `PassingError` of a worker or of the driver, without the traces that Spark adds."""
+    """Return the `UserError`, `PassingError` or lost worker behind the error, without the traces that Spark adds."""
     found = re.findall(rf"({UserError.__name__}|{PassingError.__name__}): (.+)", str(error))
     if not found:
-        return error
+        return lost_worker(error) or error
     kind, sentence = found[-1]
     return PassingError(sentence) if kind == PassingError.__name__ else UserError(sentence)

@@ -16,13 +16,15 @@ from testing.waiting import wait_until
 
 ROOT = Path(__file__).parents[2]
 LONGEST_S = 300.0
+ONCE = ("ingest", "build", "analyze", "maintain")
+"""Commands that end only with `--once`."""
 
 
 class Job:
-    """`regroup COMMAND --once` on one warehouse, in a process group of its own, of which JVM and workers are part.
+    """`regroup COMMAND` on one warehouse, in a process group of its own, of which JVM and workers are part.
 
-    `within` comes before the command line, `more` are further options; `is_following`: it does not end with what is
-    there now.
+    It has `--once`, unless it always ends. `within` comes before the command line, `more` are further options; `is_following`: it does not end with what is
+    there now. `modules` is a folder whose modules every Python of the job finds first.
     """
 
     def __init__(
@@ -34,6 +36,7 @@ class Job:
         within: Sequence[str] = (),
         more: Sequence[str] = (),
         is_following: bool = False,
+        modules: Path | None = None,
     ) -> None:
         warehouse.parent.mkdir(parents=True, exist_ok=True)
         config = warehouse.parent / "regroup.toml"
@@ -43,14 +46,14 @@ class Job:
         )
         self.printed = warehouse.parent / f"{command}.log"
         with self.printed.open("ab") as printed:
-            until = ("--trigger-seconds", "1") if is_following else ("--once",)
+            until = ("--trigger-seconds", "1") if is_following else ("--once",) if command in ONCE else ()
             program = (*within, sys.executable, "-m", "jobs.cli")
             self.process = subprocess.Popen(
                 [*program, command, *until, *more, "--config", config, "--warehouse", warehouse],
                 stdout=printed,
                 stderr=printed,
                 start_new_session=True,
-                env=os.environ | {"PYTHONPATH": str(ROOT)},
+                env=os.environ | {"PYTHONPATH": os.pathsep.join(map(str, (modules or ROOT, ROOT)))},
                 cwd=ROOT,
             )
 

@@ -1,0 +1,83 @@
+"""One sentence for a lost worker process, and commands that are repeated after it.
+
+Spark raises the same few texts, deep in its traces, if a Python worker is killed, lacks memory, or starts too late. No
+work is lost with it, because each job continues where it stopped.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from concurrent.futures.process import BrokenProcessPool
+from typing import TYPE_CHECKING
+
+from jobs.config.errors import LateWorkerError, LostWorkerError, UserError
+from jobs.config.terminal import warn
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable, Sequence
+
+    from jobs.config.settings import Settings
+
+    Command = Callable[[Settings, argparse.Namespace], int]
+
+LATE = re.compile(
+    "Python worker failed to connect back|waiting for the Python worker to connect back|failed to launch worker"
+    "|CANNOT_OPEN_SOCKET|occurred while reading the port number|STREAMING_PYTHON_RUNNER_INITIALIZATION"
+)
+"""Errors of a Python worker that did not start. Spark waits ten seconds for it; a busy machine may need longer."""
+
+ENDED = re.compile("Python worker exited unexpectedly|Python worker process terminated")
+
+PAUSES_S = (1.0, 10.0, 60.0)
+"""Pauses in seconds before each repetition. After the last one, the command fails."""
+
+CALM_S = 600.0
+"""Seconds of work after which a lost worker counts as the first one again."""
+
+REPEATED = ("analyze", "maintain", "rebuild")
+"""Commands that are repeated as a whole. `ingest`, `build` and `up` restart their streams instead."""
+
+
+def lost_worker(error: BaseException) -> LostWorkerError | None:
+    """Return how a worker was lost, as a clause; None if the error has another cause."""
+    if isinstance(error, LostWorkerError):
+        return error
+    if isinstance(error, UserError):
+        return None
+    if isinstance(error, BrokenProcessPool):
+        return LostWorkerError("A worker process ended before its work was done")
+    if LATE.search(str(error)):
+        return LateWorkerError("A Python worker of Spark did not start")
+    return (
+        LostWorkerError("A Python worker of Spark ended before its work was done") if ENDED.search(str(error)) else None
+    )
+
+
+def repeated(command: Command, pauses_s: Sequence[float] = PAUSES_S) -> Command:
+    """Return the command, repeated after a lost worker if it is one of `REPEATED`.
+
+    It raises a `UserError` if a worker is lost again after the last pause.
+    """
+
+    def run(settings: Settings, args: argparse.Namespace) -> int:
+        left = list(pauses_s) if args.command in REPEATED else []
+        while True:
+            began = time.monotonic()
+            try:
+                return command(settings, args)
+            except Exception as error:
+                if (lost := lost_worker(error)) is None:
+                    raise
+            if args.command in REPEATED and time.monotonic() - began > CALM_S:
+                left = list(pauses_s)
+            if not left:
+                raise UserError(
+                    f"{lost}, again and again: start this command again; it continues where it stopped. If nobody ends "
+                    "the worker, check the load of this machine, and the system's log for a lack of memory."
+                )
+            warn(f"regroup {args.command}: {lost}: this command is repeated in {left[0]:.0f} s.")
+            time.sleep(left.pop(0))
+
+    return run
