@@ -171,7 +171,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         warehouse, received = folder / "warehouse", HttpReceiver()
-        alertmanager = Alertmanager(folder, received.url, is_fast=False)
+        alertmanager = Alertmanager(folder, received.url, waits={})
         settings = Settings(
             warehouse=warehouse, alertmanagers=(Receiver(name="am", url=alertmanager.url),), metrics_port=0
         )

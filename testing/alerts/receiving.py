@@ -6,6 +6,7 @@ import json
 import shutil
 import subprocess
 import threading
+from collections.abc import Mapping, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from testing.waiting import wait_until
 EXAMPLE = Path(__file__).parents[2] / "deploy" / "alertmanager.yml"
 PROGRAMS = ("prometheus-alertmanager", "alertmanager")
 FAST = {"group_wait: 10s": "group_wait: 500ms", "group_interval: 1m": "group_interval: 500ms"}
+"""What makes the example's configuration fast enough for one Alertmanager in a test."""
 
 
 def program(*names: str) -> str:
@@ -40,21 +42,35 @@ def free_port() -> int:
 
 
 class Alertmanager:
-    """Debian's, on loopback, with the example configuration; what it stores stays when it is stopped."""
+    """Debian's, on loopback, with the example configuration; what it stores stays when it is stopped.
 
-    def __init__(self, folder: Path, notified: str, *, is_fast: bool = True) -> None:
+    `waits` replaces parts of the configuration. `host` is another address to listen on, `within` comes before the
+    command line, and `cluster` are the options of a cluster of several.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        notified: str,
+        *,
+        waits: Mapping[str, str] = FAST,
+        host: str = "127.0.0.1",
+        within: Sequence[str] = (),
+        cluster: Sequence[str] = ("--cluster.listen-address=",),
+    ) -> None:
         config = EXAMPLE.read_text().replace("http://127.0.0.1:9999", notified)
-        for slow, fast in FAST.items() if is_fast else ():
+        for slow, fast in waits.items():
             config = config.replace(slow, fast)
         self._config, self._data, self._log = folder / "alertmanager.yml", folder / "data", folder / "alertmanager.log"
         self._config.write_text(config)
         self.port = free_port()
-        self.url = f"http://127.0.0.1:{self.port}"
+        self.url = f"http://{host}:{self.port}"
+        self._within, self._cluster = within, cluster
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        command = [program(*PROGRAMS), f"--config.file={self._config}", f"--storage.path={self._data}"]
-        listening = [f"--web.listen-address=127.0.0.1:{self.port}", "--cluster.listen-address="]
+        command = [*self._within, program(*PROGRAMS), f"--config.file={self._config}", f"--storage.path={self._data}"]
+        listening = [f"--web.listen-address={self.url.removeprefix('http://')}", *self._cluster]
         with self._log.open("ab") as log:
             self._process = subprocess.Popen([*command, *listening], stdout=log, stderr=log)
         wait_until(self.is_ready)
@@ -83,7 +99,7 @@ class Alertmanager:
 class HttpReceiver:
     """Keeps the bodies and headers of every POST, by path; answers with `status`."""
 
-    def __init__(self) -> None:
+    def __init__(self, host: str = "127.0.0.1") -> None:
         self.posts: list[tuple[str, dict[str, str], bytes]] = []
         self.status = 200
         receiver = self
@@ -101,8 +117,8 @@ class HttpReceiver:
             def log_message(self, *_: object) -> None:
                 pass
 
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
+        self._server = ThreadingHTTPServer((host, 0), Handler)
+        self.url = f"http://{host}:{self._server.server_address[1]}"
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
 
     def bodies(self, path: str) -> list[dict[str, Any]]:

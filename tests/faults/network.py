@@ -10,8 +10,11 @@ import subprocess
 import threading
 import time
 from collections import deque
+from collections.abc import Sequence
+from ipaddress import IPv4Address
 from pathlib import Path
 from random import Random
+from socket import inet_ntoa
 from typing import Self
 
 from jobs.processes.processes import Supervised
@@ -23,32 +26,37 @@ TUN, NO_HEADER = 0x0001, 0x1000
 
 
 class Wire:
-    """From this machine's address `here` to a namespace of its own, in which what `inside` begins with runs.
+    """From this namespace's addresses to `hosts` namespaces of their own, in which what `inside` begins with runs.
 
-    The kernel's own delays (netem) are not in every kernel; what is read from one end and written to the other is. The
-    namespace has no name: it is gone with this process, however that ends.
+    The kernel's own delays (netem) are not in every kernel; what is read from one end and written to another is. The
+    namespaces have no names: they are gone with this process, however that ends.
 
-    `delay_s` and `loss` (a share) hold for packets in either direction; `is_cut` loses all. `lost` counts.
+    `addresses` are those of this namespace, `own` of them, then that of each other one. `delay_s` and `loss` (a share)
+    hold for packets in either direction; `is_cut` loses all, `cut` those between two addresses. `lost` counts.
     """
 
-    def __init__(self, folder: Path) -> None:
-        number = os.getpid() & 0x3FFF
-        self.here = f"198.18.{number >> 6}.{4 * (number & 0x3F) + 1}"
-        self._there = f"198.18.{number >> 6}.{4 * (number & 0x3F) + 2}"
-        self._names = (f"rg{os.getpid()}a", f"rg{os.getpid()}b")
+    def __init__(self, folder: Path, *, hosts: int = 1, own: int = 1) -> None:
+        number = os.getpid() & 0x1FFF
+        first = int(IPv4Address("198.18.0.0")) + (number << 4)
+        self.addresses = [str(IPv4Address(first + 1 + each)) for each in range(own + hosts)]
+        self.here = self.addresses[0]
+        self._own, self._hosts = own, hosts
+        self._names = [f"rg{os.getpid()}n{each}" for each in range(hosts + 1)]
         self._folder = folder
         self._over = threading.Event()
         self._chance = Random(1)
         self.delay_s, self.loss, self.is_cut = 0.0, 0.0, False
+        self.cut: set[frozenset[str]] = set()
         self.lost = 0
 
-    @property
-    def inside(self) -> tuple[str, ...]:
-        return ("nsenter", f"--net=/proc/{self._holder.pid}/ns/net")
+    def inside(self, host: int = 0) -> tuple[str, ...]:
+        return ("nsenter", f"--net=/proc/{self._holders[host].pid}/ns/net")
 
     def __enter__(self) -> Self:
         self._folder.mkdir(parents=True, exist_ok=True)
-        self._holder = Supervised(["unshare", "--net", "sleep", "infinity"], output=self._folder / "namespace.log")
+        output = self._folder / "namespace.log"
+        command = ["unshare", "--net", "sleep", "infinity"]
+        self._holders = [Supervised(command, output=output) for _ in range(self._hosts)]
         self._ends: list[int] = []
         try:
             self._lay()
@@ -65,23 +73,25 @@ class Wire:
         self._remove()
 
     def _lay(self) -> None:
-        own, its = Path("/proc/self/ns/net").readlink(), Path(f"/proc/{self._holder.pid}/ns/net")
-        wait_until(lambda: its.readlink() != own)
+        own = Path("/proc/self/ns/net").readlink()
         self._ends += [_device(name) for name in self._names]
-        near, far = self._names
-        _ip("link", "set", far, "netns", str(self._holder.pid))
-        _ip("link", "set", "lo", "up", within=self.inside)
-        for name, address, within in ((near, self.here, ()), (far, self._there, self.inside)):
-            _ip("address", "add", f"{address}/30", "dev", name, within=within)
-            _ip("link", "set", name, "mtu", "9000", "up", within=within)
+        near, *far = self._names
+        _up(near, self.addresses[: self._own])
+        for host, (holder, name) in enumerate(zip(self._holders, far, strict=True)):
+            its = Path(f"/proc/{holder.pid}/ns/net")
+            wait_until(lambda its=its: its.readlink() != own)
+            _ip("link", "set", name, "netns", str(holder.pid))
+            _ip("link", "set", "lo", "up", within=self.inside(host))
+            _up(name, [self.addresses[self._own + host]], self.inside(host))
 
     def _remove(self) -> None:
         for end in self._ends:
             os.close(end)
-        self._holder.kill()
+        for holder in self._holders:
+            holder.kill()
 
     def _carry(self) -> None:
-        other = dict(zip(self._ends, reversed(self._ends), strict=True))
+        ends = dict(zip(self.addresses, [self._ends[0]] * (self._own - 1) + self._ends, strict=True))
         under_way: deque[tuple[float, int, bytes]] = deque()
         while not self._over.is_set():
             next_in = under_way[0][0] - time.monotonic() if under_way else 0.05
@@ -89,10 +99,11 @@ class Wire:
                 packet = os.read(end, 65_536)
                 if packet[0] >> 4 != 4:  # what IPv6 says of itself
                     continue
-                if self.is_cut or self._chance.random() < self.loss:
+                source, target = inet_ntoa(packet[12:16]), inet_ntoa(packet[16:20])
+                if self.is_cut or {source, target} in self.cut or self._chance.random() < self.loss:
                     self.lost += 1
-                else:
-                    under_way.append((time.monotonic() + self.delay_s, other[end], packet))
+                elif target in ends:
+                    under_way.append((time.monotonic() + self.delay_s, ends[target], packet))
             while under_way and under_way[0][0] <= time.monotonic():
                 _, end, packet = under_way.popleft()
                 os.write(end, packet)
@@ -113,6 +124,12 @@ def _device(name: str) -> int:
     end = os.open(DEVICE, os.O_RDWR)
     fcntl.ioctl(end, TUNSETIFF, struct.pack("16sH22x", name.encode(), TUN | NO_HEADER))
     return end
+
+
+def _up(name: str, addresses: Sequence[str], within: tuple[str, ...] = ()) -> None:
+    for address in addresses:
+        _ip("address", "add", f"{address}/28", "dev", name, within=within)
+    _ip("link", "set", name, "mtu", "9000", "up", within=within)
 
 
 def _ip(*arguments: str, within: tuple[str, ...] = ()) -> None:

@@ -44,7 +44,7 @@ def afar(tmp_path, wire):
 def test_delay_and_loss_change_no_row(matrix, warehouse, wire, afar, undisturbed, number) -> None:
     trial = matrix("network: 200 ms and 5 % loss in each direction", Trial())
     wire.delay_s, wire.loss = 0.2, 0.05
-    trial.seconds = finished("ingest", warehouse, afar, within=wire.inside)
+    trial.seconds = finished("ingest", warehouse, afar, within=wire.inside())
     trial.is_hit = wire.lost > 0
     trial.found = difference(undisturbed, content(warehouse))
     assert trial.found.is_identical
@@ -70,7 +70,7 @@ def test_a_long_cut_is_reported_and_read_on_after(matrix, warehouse, wire, afar,
     assert re.search("Kafka sent nothing of (__consumer_offsets|regroup-events) for 90 s", job.tail())
     assert "Traceback" not in job.text()
     wire.is_cut = False
-    trial.seconds = finished("ingest", warehouse, afar, within=wire.inside)
+    trial.seconds = finished("ingest", warehouse, afar, within=wire.inside())
     trial.found = difference(undisturbed, content(warehouse))
     assert trial.found.is_identical
 
@@ -78,7 +78,7 @@ def test_a_long_cut_is_reported_and_read_on_after(matrix, warehouse, wire, afar,
 def within_a_batch(trial: Trial, warehouse, wire: Wire, cluster) -> Job:
     """A job whose network is cut while its second batch is read."""
     wire.delay_s = 0.1  # so that not all of the batch is there at once
-    job = Job("ingest", warehouse, cluster, within=wire.inside)
+    job = Job("ingest", warehouse, cluster, within=wire.inside())
     there = job.until(lambda: is_open(warehouse))
     before = versions(warehouse, COORDINATOR_RECORDS)
     wire.is_cut = True
