@@ -32,8 +32,7 @@ pytestmark = pytest.mark.faults
 MEMBERS = 3
 PEER_TIMEOUT_S, INTERVAL_S, RESEND_S = 1, 4, 4
 """A fifteenth of the defaults and of the example configuration, in seconds: what each waits for the one before it to
-send, its time between two messages about one cluster, and that of `notify` between two messages about one alert. With
-a shorter interval than both others wait, they repeat messages without any partition.
+send, its time between two messages about one cluster, and that of `notify` between two messages about one alert.
 """
 WAITS = {"group_wait: 10s": "group_wait: 700ms", "group_interval: 1m": f"group_interval: {INTERVAL_S}s"}
 QUIET_S = 2 * INTERVAL_S + MEMBERS * PEER_TIMEOUT_S
