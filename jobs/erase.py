@@ -166,7 +166,12 @@ def erase(spark: SparkSession, warehouse: Path, name: Name, *, vacuum_days: floa
     for path in caches:
         # These files are caches that contain group names.
         path.unlink()
-    removed = {table: vacuum(warehouse, table, vacuum_days).files for table in found}
+    # Of every table, because an earlier run may have left files with the name, or was killed before it removed them.
+    removed = {table: vacuum(warehouse, table, vacuum_days).files for table in existing_tables(warehouse)}
+    for table, files in removed.items():
+        if files and table not in found:
+            version = deltalake.DeltaTable(table_path(warehouse, table)).version()
+            found[table] = Changed(version_before=version, version=version)
     now, salt = datetime.now(UTC), secrets.token_hex(16)
     return {
         "erased_at": now.isoformat(timespec="milliseconds"),

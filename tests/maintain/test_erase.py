@@ -116,6 +116,10 @@ def test_a_host_gives_way_to_a_mark_in_text_and_bytes_and_records_can_still_be_r
     assert {} == differing({n: sorted(r.replace(host, mark) for r in found) for n, found in standing.items()}, after)
     assert all(mark.encode() in r["raw_value"] for r in rows(recorded, COORDINATOR_RECORDS) if mark in r["body"])
     assert after == silver_again(recorded)
+    assert [name for name, text in contents(recorded) if host in text], "readers may still need the old files"
+    receipt = erase(spark, recorded, Name.of(CLUSTER, group=None, host=host), vacuum_days=0.0)
+    assert [] == [name for name, text in contents(recorded) if host in text]
+    assert {0} == {table["rows_changed"] for table in receipt["tables"]}, "no row had the name any more"
 
 
 def test_nothing_to_erase_leaves_every_version_as_it_is(spark, recorded) -> None:
