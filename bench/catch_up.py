@@ -215,16 +215,19 @@ def main() -> None:
     parser.add_argument("--bootstrap-servers", help="a broker whose __consumer_offsets is loaded already")
     parser.add_argument("--only", nargs="*", choices=MEASUREMENTS, default=[*MEASUREMENTS])
     parser.add_argument("--kminion", type=Path, metavar="BINARY", help="compare with this program of KMinion")
+    parser.add_argument("--times", type=int, default=1, help="how often each measurement runs, in turn")
     parser.add_argument("--measure", choices=MEASUREMENTS, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.measure:
         with tempfile.TemporaryDirectory(prefix="regroup-bench-") as folder:
             print(MEASUREMENTS[arguments.measure](arguments.bootstrap_servers, Path(folder)))
     elif arguments.bootstrap_servers:
-        report(arguments.bootstrap_servers, arguments.only, arguments.kminion)
+        for _ in range(arguments.times):
+            report(arguments.bootstrap_servers, arguments.only, arguments.kminion)
     else:
         with loaded(Load(records=arguments.records)) as (servers, _):
-            report(servers, arguments.only, arguments.kminion)
+            for _ in range(arguments.times):
+                report(servers, arguments.only, arguments.kminion)
 
 
 @contextmanager
