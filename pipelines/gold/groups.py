@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pyarrow as pa
 
-from pipelines.arrow_types import stored
+from pipelines.arrow_types import GROUP, stored
 from pipelines.gold.marks_nearby import is_about
 from pipelines.gold.memberships import Silver
 from pipelines.gold.rows import AnalysisConfig, Rows, broker, gold_rows
@@ -87,13 +87,23 @@ def gold_of_few(
         config: configuration of the analysis.
         tables: the gold tables to compute.
     """
-    groups: dict[Group, dict[str, list[dict[str, Any]]]] = {g: {t.name: [] for t in INPUTS} for g in scope}
-    for name, rows in silver.items():
-        for row in rows.to_pylist():
-            groups[row["cluster"], row["group_id"]][name].append(row)
+    # Rows of one group at a time are Python objects: those of all groups would take gigabytes.
+    of_group = {table.name: _by_group(silver[table.name]) for table in INPUTS}
     out: dict[str, list[Mapping[str, Any]]] = {table.name: [] for table in tables}
-    for group, mine in groups.items():
+    for group in scope:
+        mine = {name: found[group].to_pylist() if group in found else [] for name, found in of_group.items()}
         if any(mine.values()):
             for name, new in gold_of(group, cast("Silver", mine), scope[group], known, config, tables).items():
                 out[name] += new
     return {table: stored(out[table.name], table) for table in tables}
+
+
+def _by_group(rows: pa.Table) -> dict[Group, pa.Table]:
+    """Return the rows of each group, in their order."""
+    rows = rows.sort_by([(name, "ascending") for name in GROUP])
+    found: dict[Group, pa.Table] = {}
+    first = 0
+    for of_one in rows.group_by(GROUP, use_threads=False).aggregate([([], "count_all")]).to_pylist():
+        found[of_one["cluster"], of_one["group_id"]] = rows.slice(first, of_one["count_all"])
+        first += of_one["count_all"]
+    return found

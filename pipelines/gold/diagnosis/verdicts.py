@@ -91,8 +91,11 @@ class Judgment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Facts:
+    """What the verdicts of one group share. `lost` are the departures of members that fell silent or were removed."""
+
     known: Context
     silences: Silences
+    lost: Sequence[Departure]
     marks: Sequence[MarkRow]
     is_session_short: bool
 
@@ -109,9 +112,11 @@ def judgment(
     known, parts = known or context(silver), overtaken(rows)
     stalls = silver.get("stalls", ())
     lost = losses(stalls, rows, parts)
+    silent = silences(known, stalls, {number(g): g["joined_at"] for g in silver["generations"]})
     facts = _Facts(
         known=known,
-        silences=silences(known, stalls, {number(g): g["joined_at"] for g in silver["generations"]}),
+        silences=silent,
+        lost=[d for mine in known.departures.values() for d in mine if _is_lost(d, silent)],
         marks=marks,
         is_session_short=_is_session_short(known),
     )
@@ -211,22 +216,20 @@ def _expired(plain: Judged, gone: Sequence[Departure], facts: _Facts) -> Judged:
     return plain
 
 
+def _is_lost(d: Departure, silences: Silences) -> bool:
+    return silences.was_silent(d) or d.membership.departure_kind == GroupEventKind.SESSION_EXPIRED
+
+
 def _lost_at_once(gone: Sequence[Departure], facts: _Facts, *, is_logged: bool = False) -> int:
     """Return the number of members if the group lost all of them, at least two, within seconds and in silence; else 0.
 
     Without the coordinator's log that may be a failure of the coordinator. With it, members of a single host point to
     that host.
     """
-    lost = [
-        d
-        for mine in facts.known.departures.values()
-        for d in mine
-        if facts.silences.was_silent(d) or d.membership.departure_kind == GroupEventKind.SESSION_EXPIRED
-    ]
     for d in gone:
-        if d not in lost:
+        if not _is_lost(d, facts.silences):
             continue
-        near, there = lost_together(d, lost, facts.known.instances)
+        near, there = lost_together(d, facts.lost, facts.known.instances)
         hosts = {o.membership.client_host for o in near}
         if len(near) >= max(2, len(there)) and (len(hosts) > 1 or not is_logged):
             return len(near)
