@@ -25,6 +25,7 @@ from jobs.tables.delta_io import checkpoint_path, table_path
 from jobs.tables.replace import replace_rows
 from jobs.tables.silver_rows import among, rows, stored_rows
 from pipelines.arrow_types import stored
+from pipelines.gold.marks_nearby import in_order
 from pipelines.gold.storms.disturbances import MEMORY_MS, WINDOW_MS, Disturbance, disturbances
 from pipelines.gold.storms.incremental import StormScan
 from pipelines.gold.storms.storm_rows import described_again, is_described, storm_row
@@ -200,7 +201,7 @@ def _scan_cluster(
     storms = storm_scan.storms(of_groups)
     if not storms:
         return storm_scan, []
-    marks = cast("list[MarkRow]", rows(warehouse, MARKS, MARKS.names, where=pc.field("cluster") == cluster))
+    marks = in_order(cast("list[MarkRow]", rows(warehouse, MARKS, MARKS.names, where=pc.field("cluster") == cluster)))
     before = {row["storm_id"]: row for row in storm_scan.replaced}
     out: list[StormRow] = []
     for storm in storms:

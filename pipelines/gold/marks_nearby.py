@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterable, Sequence
 
 from schemas.rows import MarkRow
@@ -31,18 +32,27 @@ def is_about(mark: MarkRow, group_ids: Collection[str]) -> bool:
     return not groups or any(group in group_ids for group in groups)
 
 
-def before(at: int, marks: Iterable[MarkRow]) -> list[MarkRow]:
-    """Return the marks (`marked_at` in milliseconds) shortly before `at`, the nearest first."""
-    near = [m for m in marks if 0 <= at - m["marked_at"] <= MARK_MS]
-    return sorted(near, key=lambda m: (at - m["marked_at"], m["kind"], m["text"]))
+def in_order(marks: Iterable[MarkRow]) -> list[MarkRow]:
+    """Return the marks in order of time, as the functions below expect them."""
+    return sorted(marks, key=_marked_at)
 
 
-def is_deployed(at: int, marks: Iterable[MarkRow]) -> bool:
+def before(at: int, marks: Sequence[MarkRow]) -> list[MarkRow]:
+    """Return the marks (`marked_at` in milliseconds) shortly before `at`, the nearest first. `marks` are `in_order`."""
+    first, last = bisect_left(marks, at - MARK_MS, key=_marked_at), bisect_right(marks, at, key=_marked_at)
+    return sorted(marks[first:last], key=lambda m: (at - m["marked_at"], m["kind"], m["text"]))
+
+
+def _marked_at(mark: MarkRow) -> int:
+    return mark["marked_at"]
+
+
+def is_deployed(at: int, marks: Sequence[MarkRow]) -> bool:
     """Return whether a deploy was announced shortly before `at`."""
     return any(m["kind"] == MarkKind.DEPLOY for m in before(at, marks))
 
 
-def marks_sentence(instants: Sequence[int], marks: Iterable[MarkRow]) -> str:
+def marks_sentence(instants: Sequence[int], marks: Sequence[MarkRow]) -> str:
     """Return a sentence on how many rebalances began shortly after a mark, and the first of them.
 
     `instants` are the starts of the rebalances in milliseconds. The sentence is empty if no mark is near.

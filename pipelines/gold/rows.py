@@ -14,6 +14,7 @@ from pipelines.gold.diagnosis.diagnosis import diagnosis_rows
 from pipelines.gold.diagnosis.verdict_rows import verdict_rows
 from pipelines.gold.diagnosis.verdicts import judgment
 from pipelines.gold.health import health_rows
+from pipelines.gold.marks_nearby import in_order
 from pipelines.gold.memberships import Silver, number
 from pipelines.gold.patterns.group_patterns import pattern_rows
 from pipelines.gold.rebalance_causes import deploy_departures
@@ -62,7 +63,7 @@ def gold_rows(
     `marks` are the marks of the group and of its whole cluster. `until_ms` is the end of the cluster's history.
     `silver` must reach back to the generation before `since_ms - config.window_ms`.
     """
-    silver = _ordered(silver)
+    silver, marks = _ordered(silver), in_order(marks)
     first_day = since_ms // DAY_MS
     days = sorted({g["joined_at"] // DAY_MS for g in silver["generations"] if g["joined_at"] // DAY_MS >= first_day})
     advice: list[AdviceOfGroup] = []

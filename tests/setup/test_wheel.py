@@ -107,7 +107,7 @@ def test_the_programs_of_the_lab_are_in_the_wheel_with_their_locks(site) -> None
 
 def test_the_messages_that_kafka_python_lacks_are_in_the_wheel(site) -> None:
     messages = {str(path.relative_to(ROOT)) for path in (ROOT / "jobs" / "kafka" / "messages").glob("*.json")}
-    assert 2 == len(messages)
+    assert 4 == len(messages)
     assert [] == sorted(name for name in messages if not (site / name).is_file())
 
 

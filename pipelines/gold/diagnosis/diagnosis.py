@@ -29,8 +29,8 @@ def diagnosis_rows(
 
     The list is empty if no rebalance completed and no static member returned without one. `silver` is one window of
     one group, as `window` returns it. Generations that joined before `start_ms` only show which members were present.
-    `marks` are rows of that table, of the group or its whole cluster. `known` is the context of `silver`, if it was
-    made already. Timestamps are in milliseconds.
+    `marks` are rows of that table, of the group or its whole cluster, in order of time. `known` is the context of
+    `silver`, if it was made already. Timestamps are in milliseconds.
     """
     rows = [g for g in sorted(silver["generations"], key=number) if g["joined_at"] >= start_ms]
     judged = judgment(silver, start_ms, marks, known)

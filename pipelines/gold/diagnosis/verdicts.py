@@ -106,7 +106,7 @@ def judgment(
     """Return the verdicts on the rebalances that joined at `start_ms` or later.
 
     `silver` has the rows of one group, in any order; without stalls, losses are 0. `marks` are rows of that table, of
-    the group or its whole cluster. `known` is the context of `silver`, if it was made already.
+    the group or its whole cluster, in order of time. `known` is the context of `silver`, if it was made already.
     """
     rows = [g for g in sorted(silver["generations"], key=number) if g["joined_at"] >= start_ms]
     known, parts = known or context(silver), overtaken(rows)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pipelines.gold.diagnosis.diagnosis import diagnosis_rows
+from pipelines.gold.marks_nearby import in_order
 from tests.gold.histories import START, EagerGroup
 
 
@@ -50,7 +51,7 @@ class Group(EagerGroup):
 def diagnosed(group: EagerGroup | dict, since: int = 0, marks=()) -> dict[str, dict]:
     """By cause, without what the group's start cost."""
     silver = group.silver() if isinstance(group, EagerGroup) else group
-    return {row["cause"]: row for row in diagnosis_rows(silver, START + since, marks)}
+    return {row["cause"]: row for row in diagnosis_rows(silver, START + since, in_order(marks))}
 
 
 def later(group: EagerGroup | dict, marks=()) -> dict[str, dict]:
