@@ -88,7 +88,7 @@ def test_members_of_the_consumer_protocol_are_described_too(grouped) -> None:
         consumer.poll(0.1)
         poller._full_at = float("-inf")
         groups.update({each["group_id"]: each for each in poller.poll() if each["kind"] == "group"})
-        return groups.get("assigned", {}).get("state") == "Stable"
+        return groups.get("assigned", {}).get("state") == "Stable" and not poller.errors
 
     wait_until(is_settled)
     (member,) = groups["assigned"]["members"]
