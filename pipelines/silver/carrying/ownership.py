@@ -54,6 +54,11 @@ def copied(o: Ownership, since: Position) -> Copied:
     return Copied(fields, live)
 
 
+def stalls_of(fields: Fields) -> list[Fields]:
+    """Return the fields of each stall that `copied` returned, by name."""
+    return [dict(zip(STALL, values, strict=True)) for values in fields["stalls"]]
+
+
 def restore(o: Ownership, fields: Fields, incarnation: int) -> None:
     """Put the state that `copied` returned into `o`, which is new."""
     o.incarnation = incarnation
@@ -61,7 +66,7 @@ def restore(o: Ownership, fields: Fields, incarnation: int) -> None:
         (name, index): CurrentOwner(owner=owner, position=_position(position), at=at)
         for name, index, owner, position, at in fields["current"]
     }
-    o.stalls = [_stall(dict(zip(STALL, values, strict=True))) for values in fields["stalls"]]
+    o.stalls = [_stall(stall) for stall in stalls_of(fields)]
     o.open = {o.stalls[number].resource: o.stalls[number] for number in fields["open"]}
     o.resumed = [o.stalls[number] for number in fields.get("resumed", ())]
     for name, index, number, stopped_by, commit in fields["closed"]:

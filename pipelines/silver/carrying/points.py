@@ -10,10 +10,10 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import md5
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from pipelines.silver.carrying.episode import Episode
-from pipelines.silver.carrying.ownership import STALL, Fields, copied, points_in, points_of, since_rest
+from pipelines.silver.carrying.ownership import Fields, copied, points_in, points_of, since_rest, stalls_of
 from pipelines.silver.generations import Generation
 from pipelines.silver.history import CommitHistory, Point, Position, Resource
 from pipelines.silver.stalls import CurrentOwner, Ownership
@@ -102,25 +102,13 @@ def point_row(
     fields, since = of.fields, (-1, -1)
     if rest is not None:
         fields, since = since_rest(fields, rest.position, rest.owners, rest.synced_at), rest.position
-    current = {
-        (name, index): CurrentOwner(owner=owner, position=position, at=at)
-        for name, index, owner, position, at in fields["current"]
-    }
-    points = points_of(commits, current, before.position)
-    stalls = (dict(zip(STALL, values, strict=True)) for values in fields["stalls"])
-    unfinished = [stall for stall in stalls if not stall["is_void"]]
-    state = fields | {
-        "points": [[*resource, found] for resource, found in sorted(points.items())],
-        "live": [[stall["stopped_by"], stall["resource"]] for stall in unfinished],
-        "episodes": [episode.to_fields() for episode in known],
-        "waiting": sorted(before.waiting),
-        "owners": [
-            [*resource, owner, of.owned_at[resource]]
-            for resource, owner in sorted(of.last_owner.items())
-            if of.owned_at[resource] >= since
-        ],
-    }
-    begun = [stall["stop"].latest for stall in unfinished] + [each.row["started_at_latest"] for each in known]
+    owners = [
+        [*resource, owner, of.owned_at[resource]]
+        for resource, owner in sorted(of.last_owner.items())
+        if of.owned_at[resource] >= since
+    ]
+    more = {"waiting": sorted(before.waiting), "owners": owners}
+    found = unfinished(fields | more, known, commits, before.position, before.completed_at)
     return {
         "incarnation": following.incarnation,
         "first_generation_id": following.number,
@@ -131,19 +119,56 @@ def point_row(
         "base_offset": before.position[1],
         "base_at": before.completed_at,
         "base_rebalance_mode": before.mode,
-        "unfinished_since_at": min([before.completed_at, *begun]),
-        "unfinished_stalls": listed(stall_key(stall) for stall in unfinished),
-        "unfinished_rebalances": listed(str(each.row["first_generation_id"]) for each in known),
-        "state": json.dumps(state, sort_keys=True, separators=(",", ":")),
+        "unfinished_since_at": found.since_at,
+        "unfinished_stalls": found.stalls,
+        "unfinished_rebalances": found.rebalances,
+        "state": found.state,
     }
 
 
-def stall_key(stall: Fields) -> str:
+class Unfinished(NamedTuple):
+    """The columns of `resume_points` that say what later records may still change, and the state to resume with."""
+
+    since_at: int
+    stalls: str
+    rebalances: str
+    state: str
+
+
+def unfinished(
+    fields: Fields, known: Sequence[Episode], commits: CommitHistory, position: Position, at: int
+) -> Unfinished:
+    """Return what is unfinished before a position and a time in milliseconds.
+
+    `fields` are those of `ownership.copied` and further ones; `known` are the sums of the episodes that may still
+    change.
+    """
+    current = {
+        (name, index): CurrentOwner(owner=owner, position=since, at=since_at)
+        for name, index, owner, since, since_at in fields["current"]
+    }
+    points = points_of(commits, current, position)
+    stalls = [stall for stall in stalls_of(fields) if not stall["is_void"]]
+    state = fields | {
+        "points": [[*resource, found] for resource, found in sorted(points.items())],
+        "live": [[stall["stopped_by"], stall["resource"]] for stall in stalls],
+        "episodes": [episode.to_fields() for episode in known],
+    }
+    begun = [stall["stop"].latest for stall in stalls] + [each.row["started_at_latest"] for each in known]
+    return Unfinished(
+        since_at=min([at, *begun]),
+        stalls=_listed(map(_stall_key, stalls)),
+        rebalances=_listed(str(each.row["first_generation_id"]) for each in known),
+        state=json.dumps(state, sort_keys=True, separators=(",", ":")),
+    )
+
+
+def _stall_key(stall: Fields) -> str:
     """Return the key of an unfinished stall, as `resume_points.after_base` has it in SQL."""
     return f"{stall['stopped_by'][1]}/{stall['resource'][1]}/{_digest(stall['resource'][0])}"
 
 
-def listed(parts: Iterable[str]) -> str:
+def _listed(parts: Iterable[str]) -> str:
     """Return the parts as one text in which SQL finds each as `|part|`."""
     return "".join(f"|{part}" for part in parts) + "|"
 

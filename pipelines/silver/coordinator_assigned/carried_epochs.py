@@ -7,18 +7,16 @@ episodes go on, as in `carrying.points`.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pipelines.silver.carrying.episode import Episode
-from pipelines.silver.carrying.ownership import STALL, Copied, Fields, points_of, restore
-from pipelines.silver.carrying.points import listed, stall_key
+from pipelines.silver.carrying.ownership import Copied, Fields, restore, stalls_of
+from pipelines.silver.carrying.points import unfinished
 from pipelines.silver.coordinator_assigned.epoch_reader import EpochReader
 from pipelines.silver.coordinator_assigned.snapshot import Snapshot, UnsettledState, from_fields, to_fields
 from pipelines.silver.coordinator_assigned.state_points import StatePoint, snapshot
 from pipelines.silver.history import CommitHistory, Position, Resource
-from pipelines.silver.stalls import CurrentOwner
 from pipelines.silver.stops.member_stops import APPEND_MS, END
 from pipelines.silver.stops.stall import Stall
 from pipelines.silver.timeline import Timeline
@@ -41,23 +39,9 @@ class EpochBorder:
 
     def row(self, known: Sequence[Episode], commits: CommitHistory) -> ResumePointOfGroup:
         """Return the row of `resume_points`; `known` are the sums of the episodes that may still change."""
-        point, fields = self.point, self.copied.fields
-        current = {
-            (name, index): CurrentOwner(owner=owner, position=position, at=at)
-            for name, index, owner, position, at in fields["current"]
-        }
-        points = points_of(commits, current, point.position)
-        stalls = [dict(zip(STALL, values, strict=True)) for values in fields["stalls"]]
-        unfinished = [stall for stall in stalls if not stall["is_void"]]
-        state = fields | {
-            "snapshot": to_fields(self.snapshot),
-            "points": [[*resource, found] for resource, found in sorted(points.items())],
-            "live": [[stall["stopped_by"], stall["resource"]] for stall in unfinished],
-            "episodes": [episode.to_fields() for episode in known],
-            "waiting": [],
-            "owners": [],
-        }
-        begun = [stall["stop"].latest for stall in unfinished] + [each.row["started_at_latest"] for each in known]
+        point = self.point
+        fields = self.copied.fields | {"snapshot": to_fields(self.snapshot), "waiting": [], "owners": []}
+        found = unfinished(fields, known, commits, point.position, point.at)
         return {
             "incarnation": point.epoch.incarnation,
             "first_generation_id": point.number,
@@ -69,10 +53,10 @@ class EpochBorder:
             "base_offset": point.position[1],
             "base_at": point.at,
             "base_rebalance_mode": RebalanceMode.INCREMENTAL,
-            "unfinished_since_at": min([point.at, *begun]),
-            "unfinished_stalls": listed(stall_key(stall) for stall in unfinished),
-            "unfinished_rebalances": listed(str(each.row["first_generation_id"]) for each in known),
-            "state": json.dumps(state, sort_keys=True, separators=(",", ":")),
+            "unfinished_since_at": found.since_at,
+            "unfinished_stalls": found.stalls,
+            "unfinished_rebalances": found.rebalances,
+            "state": found.state,
         }
 
 
@@ -130,7 +114,7 @@ def resume_within(timeline: Timeline, fields: Fields) -> Snapshot:
 
 def copied_before(copied: Copied, position: Position) -> Copied:
     """Return the copy without first commits at or after a position."""
-    stalls = [dict(zip(STALL, values, strict=True)) for values in copied.fields["stalls"]]
+    stalls = stalls_of(copied.fields)
     for stall in stalls:
         if stall["first_commit"] is not None and stall["first_commit"].position >= position:
             stall["first_commit"] = None
