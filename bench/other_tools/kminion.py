@@ -10,17 +10,19 @@ from __future__ import annotations
 
 import http.client
 import os
-import socket
 import subprocess
 import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
 
-FEW_BYTES = 200_000
-"""A second with fewer bytes than this has no records of a backlog, only requests for metadata and empty fetches."""
+from bench.page_load.server import memory_mb, processor_ms
+from jobs.processes.ports import free_ports
+
+FEW_BYTES = 20_000
+"""A tenth of a second with fewer bytes has no records of a backlog, only responses with metadata or without records."""
 STILL_S = 4.0
-"""KMinion has received everything if `STILL_S` seconds in a row had few bytes."""
+"""KMinion has received everything if it got only few bytes for so many seconds."""
 LONGEST_S = 900
 
 
@@ -40,8 +42,7 @@ def caught_up(binary: Path, bootstrap_servers: str) -> Caught:
     Raises:
         SystemExit: the program cannot be started, or it ended or did not catch up within 15 minutes.
     """
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    (port,) = free_ports(1)
     configured = {
         "KAFKA_BROKERS": bootstrap_servers,
         "MINION_CONSUMERGROUPS_SCRAPEMODE": "offsetsTopic",
@@ -70,19 +71,18 @@ def caught_up(binary: Path, bootstrap_servers: str) -> Caught:
 
 def _followed(process: subprocess.Popen[bytes], port: int, began: float) -> Caught:
     """Return the figures once KMinion is ready. Raises `TimeoutError` if it ends or takes too long."""
-    received = moved = 0
-    last_moved = began
+    before, last_moved = 0, began
     while time.monotonic() - began < LONGEST_S:
         time.sleep(0.1)
         if process.poll() is not None:
             break
         now, read = time.monotonic(), _bytes_read(process.pid)
-        if read - moved > FEW_BYTES // 10:
-            received, last_moved = read, now
-        moved = read
-        if received and now - last_moved > STILL_S and _is_ready(port):
+        if read - before > FEW_BYTES:
+            last_moved = now
+        before = read
+        if last_moved > began and now - last_moved > STILL_S and _is_ready(port):
             ready = time.monotonic() - began
-            return Caught(last_moved - began, ready, _processor_s(process.pid), _peak_mb(process.pid))
+            return Caught(last_moved - began, ready, processor_ms(process.pid) / 1000, memory_mb(process.pid)[1])
     raise TimeoutError
 
 
@@ -90,16 +90,6 @@ def _bytes_read(pid: int) -> int:
     """Return the bytes of all `read` calls of a process, sockets included (`rchar` of proc(5))."""
     lines = Path(f"/proc/{pid}/io").read_text(encoding="ascii").splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith("rchar:"))
-
-
-def _processor_s(pid: int) -> float:
-    user, system = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rsplit(")", 1)[1].split()[11:13]
-    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
-
-
-def _peak_mb(pid: int) -> float:
-    lines = Path(f"/proc/{pid}/status").read_text(encoding="ascii").splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM:")) / 1024
 
 
 def _is_ready(port: int) -> bool:
