@@ -34,7 +34,7 @@ class Replaying(WorkerProcess):
         """Return the result of `gold_of_few` for the silver in these files.
 
         Raises:
-            WorkerProcessError: as in `ask`.
+            WorkerProcessError, LostWorkerError: as in `ask`.
         """
         return dict(zip(tables, self.ask(files, scope, known, config, tables), strict=True))
 

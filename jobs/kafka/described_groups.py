@@ -1,7 +1,7 @@
 """Descriptions of groups by their coordinators, for each protocol, through kafka-python's admin client.
 
-librdkafka's requests to group coordinators are not used: if the connection fails while such a request is sent,
-librdkafka 2.0 to 2.16 frees the request too early and aborts the whole process (librdkafka issue 4605). kafka-python
+librdkafka's requests to group coordinators are not used. If a broker pauses for longer than such a request may take,
+librdkafka (2.16) frees the request too early and aborts the whole process (librdkafka issue 4605). kafka-python
 lacks the messages of the consumer protocol (KIP-848) and of Streams (KIP-1071), so `jobs.kafka.messages` has them.
 """
 

@@ -50,9 +50,9 @@ def lost_worker(error: BaseException) -> LostWorkerError | None:
         return LostWorkerError("A worker process ended before its work was done")
     if LATE.search(str(error)):
         return LateWorkerError("A Python worker of Spark did not start")
-    return (
-        LostWorkerError("A Python worker of Spark ended before its work was done") if ENDED.search(str(error)) else None
-    )
+    if ENDED.search(str(error)):
+        return LostWorkerError("A Python worker of Spark ended before its work was done")
+    return None
 
 
 def repeated(command: Command, pauses_s: Sequence[float] = PAUSES_S) -> Command:

@@ -91,11 +91,13 @@ class Judgment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Facts:
-    """What the verdicts of one group share. `lost` are the departures of members that fell silent or were removed."""
+    """What the verdicts of one group share. `lost_departures` are those of members that fell silent or whose
+    sessions expired.
+    """
 
     known: Context
     silences: Silences
-    lost: Sequence[Departure]
+    lost_departures: Sequence[Departure]
     marks: Sequence[MarkRow]
     is_session_short: bool
 
@@ -116,7 +118,7 @@ def judgment(
     facts = _Facts(
         known=known,
         silences=silent,
-        lost=[d for mine in known.departures.values() for d in mine if _is_lost(d, silent)],
+        lost_departures=[d for mine in known.departures.values() for d in mine if _is_lost(d, silent)],
         marks=marks,
         is_session_short=_is_session_short(known),
     )
@@ -229,7 +231,7 @@ def _lost_at_once(gone: Sequence[Departure], facts: _Facts, *, is_logged: bool =
     for d in gone:
         if not _is_lost(d, facts.silences):
             continue
-        near, there = lost_together(d, facts.lost, facts.known.instances)
+        near, there = lost_together(d, facts.lost_departures, facts.known.instances)
         hosts = {o.membership.client_host for o in near}
         if len(near) >= max(2, len(there)) and (len(hosts) > 1 or not is_logged):
             return len(near)
