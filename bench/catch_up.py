@@ -1,8 +1,9 @@
 """Cold catch-up: a full `__consumer_offsets` into bronze and silver, compared with reads that store nothing.
 
-Every measurement runs in a separate process, one after the other, against one broker on this machine. `bronze` and
-`silver` are whole commands. Other seconds are from the first request to the last record or commit, without the start of
-a JVM. Compare the ratios, not the rates. With `--kminion BINARY`, KMinion reads the same topic in the same run.
+Every measurement runs in a separate process, one after the other, against one broker on this machine. `bronze`,
+`silver` and `up` are whole commands. Other seconds are from the first request to the last record or commit, without the
+start of a JVM. Compare the ratios, not the rates. With `--kminion BINARY`, KMinion reads the same topic in the same
+run.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import argparse
 import json
 import multiprocessing
+import signal
 import subprocess
 import sys
 import tempfile
@@ -85,6 +87,23 @@ def silver(servers: str, folder: Path) -> float:
     return time.monotonic() - began
 
 
+def up(servers: str, folder: Path) -> float:
+    """Measure `regroup up` from its start until the whole topic is in silver, with the pages beside it."""
+    began = time.monotonic()
+    whole = [sys.executable, "-P", "-m", "jobs.cli", "up", "--port", "0", "--bootstrap-servers", servers]
+    whole += ["--warehouse", str(folder / "warehouse")]
+    with subprocess.Popen(whole, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as running:
+        assert running.stdout is not None
+        lines = []
+        for line in running.stdout:
+            lines.append(line)
+            if "All that was read is in silver" in line:
+                took = time.monotonic() - began
+                running.send_signal(signal.SIGTERM)
+                return took
+    raise RuntimeError("".join(lines))
+
+
 def command(name: str, *options: str | Path) -> None:
     """Run one command of Regroup with `--once`."""
     whole = [sys.executable, "-P", "-m", "jobs.cli", name, "--once", *options]
@@ -92,12 +111,12 @@ def command(name: str, *options: str | Path) -> None:
 
 
 def stream(servers: str, folder: Path) -> float:
-    """Measure bronze with Spark's stream, as `regroup up` reads."""
+    """Measure bronze with Spark's stream, as `regroup up` reads after its first read."""
     return ingested(settings_of(servers, folder))
 
 
 def stream_silver(servers: str, folder: Path) -> float:
-    """Measure bronze with Spark's stream, and silver after each batch, as in `regroup up`."""
+    """Measure bronze with Spark's stream, and silver after each batch, as in `regroup up` after its first read."""
     settings = settings_of(servers, folder)
 
     def built(new: Mapping[Table, NewRows]) -> None:
@@ -155,6 +174,7 @@ MEASUREMENTS: dict[str, Callable[[str, Path], float]] = {
     "bare_tuned": bare_tuned,
     "bronze": bronze,
     "silver": silver,
+    "up": up,
     "stream": stream,
     "stream_silver": stream_silver,
     "rebuild": rebuild,

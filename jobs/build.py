@@ -280,16 +280,16 @@ def start_groups(spark: SparkSession, settings: Settings, trigger: Mapping[str, 
     return writer.trigger(**trigger).start()
 
 
-def build_first(settings: Settings) -> bool:
+def build_first(settings: Settings, job: str = "build") -> bool:
     """Build everything without Spark if no silver exists yet, in local mode; return whether that was so.
 
-    If this process ends before the note, the stream builds everything again.
+    If this process ends before the note of `job`, which is `build` or `up`, everything is built again.
     """
     warehouse, built = settings.warehouse, (*SILVER, *REASSIGNMENT_TABLES, MARKS)
     if needs_spark(warehouse, (*BRONZE, *built)):
         return False
     create_tables(None, warehouse, (*BRONZE, *built))
-    progress = checkpoint_path(warehouse, "build")
+    progress = checkpoint_path(warehouse, job)
     if not is_first(warehouse, built, progress):
         return False
     versions = stored_versions(warehouse, FOLLOWED)

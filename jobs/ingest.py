@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
 
 from jobs.config.errors import PassingError, UserError
+from jobs.config.terminal import say
 from jobs.kafka.first_read import MANY, FirstRead, batches, write_note
 from jobs.kafka.kafka_client import cluster_id
 from jobs.kafka.kafka_source import TopicStream, TopicStreamReader
@@ -47,12 +48,9 @@ if TYPE_CHECKING:
 
 def run(settings: Settings, args: argparse.Namespace) -> int:
     """Read until stopped; with `--once`, stop when all existing records are read."""
-    writers = [] if needs_spark(settings.warehouse, BRONZE) else _writers(settings)
-    if writers:
-        create_tables(None, settings.warehouse, BRONZE)
-        _read_first(writers, once=args.once)
-        if args.once and all(writer.first.is_complete for writer in writers):
-            return 0
+    writers = read_first(settings, once=args.once)
+    if args.once and writers and all(writer.first.is_complete for writer in writers):
+        return 0
     spark = session("regroup ingest", cores=settings.cores, driver_memory=settings.driver_memory)
     start(spark, settings, once=args.once, writers=writers).wait()
     return 0
@@ -71,22 +69,24 @@ def start(
 
     `on_batch` gets the new rows by table after they are written. It gets the rows of several streams together if they
     arrive at the same time, and it never runs twice at the same time. After a crash it may get rows again. `on_failure`
-    gets every failure after which a stream is restarted. `writers` are those of a first read, without `on_batch`.
+    gets every failure after which a stream is restarted. `writers` are those that `read_first` returned.
 
     Raises:
         UserError: no cluster is configured or reachable, the warehouse or the checkpoint belongs to another cluster, or
             another process already writes these tables.
     """
-    batch_merge = BatchMerge(on_batch) if on_batch else None
     if not writers:
-        writers = _writers(settings, batch_merge)
+        writers = _writers(settings)
         create_tables(spark, settings.warehouse, BRONZE)
+    batch_merge = BatchMerge(on_batch) if on_batch else None
+    for writer in writers:
+        writer.batch_merge = batch_merge
     trigger = {"availableNow": True} if once else {"processingTime": f"{settings.trigger_seconds} seconds"}
     begin = [partial(writer.start, spark, trigger) for writer in writers]
     return Streams(begin, on_failure=on_failure, is_endless=not once)
 
 
-def _writers(settings: Settings, batch_merge: BatchMerge | None = None) -> list[Writer]:
+def _writers(settings: Settings) -> list[Writer]:
     """Return a writer for each feed, with its checkpoint reserved. Raise the errors of `start`."""
     if not settings.clusters:
         raise UserError(
@@ -100,33 +100,42 @@ def _writers(settings: Settings, batch_merge: BatchMerge | None = None) -> list[
         for stream in topics(cluster, tasks=settings.cores, limits=settings.limits)
     ]
     found += [logs(cluster) for cluster in settings.clusters if cluster.logs]
-    writers = [Writer(stream=stream, warehouse=settings.warehouse, batch_merge=batch_merge) for stream in found]
+    writers = [Writer(stream=stream, warehouse=settings.warehouse) for stream in found]
     for writer in writers:
         writer.checkpoint.acquire()
         writer.checkpoint.refuse_other_tables()
     return writers
 
 
-def _read_first(writers: Sequence[Writer], *, once: bool) -> None:
-    """Read long topics whose tables are empty, one after the other, up to their present ends.
+def read_first(
+    settings: Settings, *, once: bool = False, on_failure: OnFailure = report, say: Callable[[str], None] = say
+) -> Sequence[Writer]:
+    """Read long topics whose tables are empty, one after the other, up to their present ends, without Spark.
 
     With `once`, read the short ones too if one is long, so that no stream need start. Where reading fails for a reason
-    that may be temporary, or for an unknown one, the streams continue.
+    that may be temporary, or for an unknown one, `on_failure` gets the failure, and the stream continues. `say` gets a
+    sentence after each batch. Return the writers of all feeds for `start`, which continues after what was read; none if
+    the tables need Spark.
 
     Raises:
-        UserError: a topic cannot be read.
+        UserError: as `start`, or a topic cannot be read.
     """
+    if needs_spark(settings.warehouse, BRONZE):
+        return ()
+    writers = _writers(settings)
+    create_tables(None, settings.warehouse, BRONZE)
     # All are chosen before the first one writes, because feeds share tables.
     cold = [writer for writer in writers if writer.is_cold]
     long = [writer for writer in cold if writer.waiting() >= MANY]
     for writer in cold if once and long else long:
         try:
-            writer.read_first()
+            writer.read_first(say)
         except Exception as error:
             if isinstance(error, UserError) and not isinstance(error, PassingError):
                 raise
             writer.first = FirstRead()
-            report(error)
+            on_failure(error)
+    return writers
 
 
 @dataclass(kw_only=True)
@@ -135,7 +144,7 @@ class Writer:
 
     stream: TopicStream | LogStream
     warehouse: Path
-    batch_merge: BatchMerge | None
+    batch_merge: BatchMerge | None = None
     first: FirstRead = field(default_factory=FirstRead)
 
     @property
@@ -168,8 +177,8 @@ class Writer:
         ends = TopicStreamReader(self.stream).ends()
         return sum(high - low for low, high in ends.ends.values()) if ends else 0
 
-    def read_first(self) -> None:
-        """Read the topic to its present end without Spark.
+    def read_first(self, say: Callable[[str], None]) -> None:
+        """Read the topic to its present end without Spark; `say` gets a sentence after each batch.
 
         `coverage` is written last in each batch. If a batch is not finished, `resume` deletes its rows.
 
@@ -177,11 +186,13 @@ class Writer:
             UserError: the topic cannot be read; `PassingError` if that may be temporary.
         """
         assert isinstance(self.stream, TopicStream)
-        limit = self._limit()
+        limit, records = self._limit(), 0
         for number, (position, found) in enumerate(batches(self._with_folders(self.stream))):
-            self._write_local(found, limit, number, None)
+            new = self._write_local(found, limit, number, None)
             write_note(self.checkpoint.path, position)
             self.first.position = position
+            records += sum(span["records"] for span in _spans(new.get(COVERAGE)))
+            say(f"{records:,} records of {self.stream.topic} on {self.stream.cluster} are in bronze")
         self.first.is_complete = True
 
     def _with_folders(self, stream: TopicStream) -> TopicStream:
@@ -194,11 +205,14 @@ class Writer:
             return None
         return QuarantineLimit(stream.cluster, stream.topic)
 
-    def _write_local(self, found: pa.Table, limit: QuarantineLimit | None, batch_id: int, once: Once | None) -> None:
-        """Write the collected output of tasks without Spark."""
+    def _write_local(
+        self, found: pa.Table, limit: QuarantineLimit | None, batch_id: int, once: Once | None
+    ) -> Mapping[Table, NewRows]:
+        """Write the collected output of tasks without Spark, and return it."""
         new = collected(found, self.tables, self.warehouse)
         self._refuse(limit, new.get(COVERAGE), batch_id)
         self._written(new, lambda table: append(None, self.warehouse, new[table], once), lambda: new)
+        return new
 
     def start(self, spark: SparkSession, trigger: Mapping[str, Any]) -> StreamingQuery:
         checkpoint, stream = self.checkpoint, self.stream
@@ -258,7 +272,7 @@ class Writer:
 
     def _refuse(self, limit: QuarantineLimit | None, covered: NewRows | None, batch_id: int) -> None:
         """Raise `UserError` if Kafka returned no record of a first batch, or if too few records could be decoded."""
-        spans = [span for span in covered.few.to_pylist() if not span["is_gap"]] if covered else []
+        spans = _spans(covered)
         offsets = sum(span["to_offset"] - span["from_offset"] for span in spans)
         if batch_id == 0 and offsets and not sum(span["records"] for span in spans):
             raise UserError(
@@ -273,3 +287,8 @@ class Writer:
         counts = batch.agg(*(F.count(table.name).alias(table.name) for table in self.tables)).first()
         assert counts is not None
         return {table: table_of(batch, table) for table in self.tables if counts[table.name]}
+
+
+def _spans(covered: NewRows | None) -> list[dict[str, Any]]:
+    """Return the rows of `coverage` for offsets that were read."""
+    return [span for span in covered.few.to_pylist() if not span["is_gap"]] if covered else []

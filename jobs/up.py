@@ -8,7 +8,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, suppress
 from dataclasses import replace
 from functools import partial
@@ -17,7 +17,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from jobs import ingest, poll
-from jobs.build import affected_groups, rebuild_affected, rebuild_new
+from jobs.build import affected_groups, build_first, rebuild_affected, rebuild_new
 from jobs.config.clusters import Cluster
 from jobs.config.errors import UserError, one_line
 from jobs.config.settings import Settings
@@ -35,6 +35,7 @@ from jobs.processes.runs import Runs
 from jobs.processes.worker_process import NICER, WorkerProcess
 from jobs.retention.compact import merged_file
 from jobs.setup.jars import jars
+from jobs.spark.lost_worker import repeat
 from jobs.spark.spark import session
 from jobs.tables.create_tables import create_tables
 from jobs.tables.new_rows import NewRows
@@ -59,6 +60,7 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
     """
     access(settings)
     settings.hosts()  # Reports a missing key before anything starts.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # Until `_on_signal`, it ends this run as Ctrl-C does.
     with ExitStack() as stack:
         say = _Stages()
         if not settings.clusters:
@@ -68,6 +70,8 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
         address, pages = _pages(settings, stack)
         settings = replace(settings, dashboard_url=settings.dashboard_url or address)
         say(f"Pages: {address} (they fill as history is read)")
+        runs.start("ingest", "build")
+        writers = _read_and_build_first(settings, say, runs)
         spark = session("regroup up", cores=settings.cores, spare=1, driver_memory=settings.driver_memory)
         create_tables(spark, settings.warehouse, (*BRONZE, *SILVER, *REASSIGNMENT_TABLES, MARKS, *GROUP_TABLES))
         notifying = Notifying(notifier=Notifier(settings, say=say))
@@ -75,7 +79,7 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
         say(f"Spark and the tables in {settings.warehouse} are ready")
         stopped = _on_signal()
         building = Building()
-        runs.start("ingest", "build", "analyze")
+        runs.start("analyze")
         storm_thread = StormThread(
             spark=spark,
             settings=settings,
@@ -85,7 +89,8 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
         )
         built = _built(spark, settings, say, building, storm_thread.wake, runs)
         with runs.failing("ingest"):
-            streams = ingest.start(spark, settings, on_batch=built, on_failure=partial(_again, runs, say))
+            again = partial(_again, runs, say)
+            streams = ingest.start(spark, settings, on_batch=built, on_failure=again, writers=writers)
         polls = _polls(spark, settings, stopped, say, building, runs)
         say(f"Reading {', '.join(cluster.name for cluster in settings.clusters)}; Ctrl-C stops everything")
         _notify(notifying, settings, stopped, stack, say, runs)
@@ -121,6 +126,20 @@ def _analysis_threads(spark: SparkSession, settings: Settings, building: Buildin
         )
         for tables, nicer in ((QUICK, NICER // 2), (SLOW, NICER))
     ]
+
+
+def _read_and_build_first(settings: Settings, say: _Stages, runs: Runs) -> Sequence[ingest.Writer]:
+    """Read long topics and build silver without Spark if nothing was read or built yet; return the writers.
+
+    What a stream would do later is done several times as fast here. Nothing else runs yet: no poll, alert or stream.
+    """
+    with runs.failing("ingest"):
+        writers = ingest.read_first(settings, on_failure=partial(_again, runs, say), say=say)
+    with runs.failing("build"):
+        is_built = repeat(partial(build_first, settings, "up"), "regroup up", "the first build")
+        if is_built and any(writer.first.position for writer in writers):
+            say("All that was read is in silver")
+    return writers
 
 
 def _again(runs: Runs, say: _Stages, error: Exception) -> None:

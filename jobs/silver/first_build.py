@@ -18,6 +18,7 @@ from jobs.tables.delta_io import table_path
 from jobs.tables.new_rows import NewRows
 from jobs.tables.silver_rows import datafiles
 from pipelines.arrow_types import schema_of
+from schemas.silver import REBALANCES
 from schemas.tables import Table
 
 Versions = dict[str, tuple[str, int]]
@@ -25,10 +26,17 @@ Versions = dict[str, tuple[str, int]]
 
 
 def is_first(warehouse: Path, tables: Sequence[Table], checkpoint: Path) -> bool:
-    """Return whether no stream has built these tables, and all of them are empty."""
-    return not has_progress(checkpoint) and not any(
-        DeltaTable(table_path(warehouse, table)).file_uris() for table in tables
-    )
+    """Return whether no build of these tables has finished, by a stream or without one.
+
+    A first build that was ended has left no note, and no row in `rebalances`, which is written near its end.
+    """
+
+    def is_empty(table: Table) -> bool:
+        return not DeltaTable(table_path(warehouse, table)).file_uris()
+
+    if has_progress(checkpoint):
+        return False
+    return all(map(is_empty, tables)) or (is_empty(REBALANCES) and not _note(checkpoint).exists())
 
 
 def stored_versions(warehouse: Path, tables: Sequence[Table]) -> Versions:

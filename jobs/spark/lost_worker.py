@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 import time
 from concurrent.futures.process import BrokenProcessPool
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
 
 from jobs.config.errors import LateWorkerError, LostWorkerError, UserError
 from jobs.config.terminal import warn
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from jobs.config.settings import Settings
 
     Command = Callable[[Settings, argparse.Namespace], int]
+
+T = TypeVar("T")
 
 LATE = re.compile(
     "Python worker failed to connect back|waiting for the Python worker to connect back|failed to launch worker"
@@ -62,22 +65,32 @@ def repeated(command: Command, pauses_s: Sequence[float] = PAUSES_S) -> Command:
     """
 
     def run(settings: Settings, args: argparse.Namespace) -> int:
-        left = list(pauses_s) if args.command in REPEATED else []
-        while True:
-            began = time.monotonic()
-            try:
-                return command(settings, args)
-            except Exception as error:
-                if (lost := lost_worker(error)) is None:
-                    raise
-            if args.command in REPEATED and time.monotonic() - began > CALM_S:
-                left = list(pauses_s)
-            if not left:
-                raise UserError(
-                    f"{lost}, again and again: start this command again; it continues where it stopped. If nobody ends "
-                    "the worker, check the load of this machine, and the system's log for a lack of memory."
-                )
-            warn(f"regroup {args.command}: {lost}: this command is repeated in {left[0]:.0f} s.")
-            time.sleep(left.pop(0))
+        pauses = pauses_s if args.command in REPEATED else ()
+        return repeat(partial(command, settings, args), f"regroup {args.command}", "this command", pauses)
 
     return run
+
+
+def repeat(action: Callable[[], T], name: str, what: str, pauses_s: Sequence[float] = PAUSES_S) -> T:
+    """Call the action, and again after a lost worker. A warning before each pause begins with `name`.
+
+    Raises:
+        UserError: a worker was lost after the last pause.
+    """
+    left = list(pauses_s)
+    while True:
+        began = time.monotonic()
+        try:
+            return action()
+        except Exception as error:
+            if (lost := lost_worker(error)) is None:
+                raise
+        if time.monotonic() - began > CALM_S:
+            left = list(pauses_s)
+        if not left:
+            raise UserError(
+                f"{lost}, again and again: start this command again; it continues where it stopped. If nobody ends "
+                "the worker, check the load of this machine, and the system's log for a lack of memory."
+            )
+        warn(f"{name}: {lost}: {what} is repeated in {left[0]:.0f} s.")
+        time.sleep(left.pop(0))

@@ -1,4 +1,7 @@
-"""The first read and the first build, which need no Spark, killed at any point: the tables are those of a quiet run."""
+"""The first read and the first build, which need no Spark, killed at any point: the tables are those of a quiet run.
+
+`ingest` and `build` do them one after the other in commands of their own, `up` in one.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import shutil
 import struct
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from random import Random
@@ -14,6 +18,7 @@ from typing import NamedTuple
 import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
+from deltalake.exceptions import DeltaError
 
 from jobs.config.clusters import Cluster
 from jobs.kafka.first_read import MANY
@@ -23,8 +28,8 @@ from schemas.records import OFFSETS_TOPIC
 from testing.records.binary import group_key, group_metadata, offset_commit_key
 from testing.waiting import wait_until
 from tests.faults.matrix import Trial
-from tests.faults.process import Job, finished
-from tests.faults.tables import Content, content, difference
+from tests.faults.process import LONGEST_S, Job, finished
+from tests.faults.tables import Content, Difference, content, difference
 from tests.faults.test_broker import cluster_of
 from tests.faults.test_build import compared
 from tests.jobs.conftest import silver
@@ -144,3 +149,27 @@ def test_a_killed_first_read_and_first_build_change_no_row(matrix, tmp_path, loa
     for each in (built, warehouse):
         building.found = compared(expected, silver(each))
         assert building.found.is_identical, (seed, at, building.found)
+
+
+def test_a_killed_up_reads_and_builds_the_rest_without_spark(matrix, tmp_path, loaded, quiet, number, request) -> None:
+    seed = request.config.getoption("--drawn-from")
+    order, warehouse = Random(f"{seed} up {number}"), tmp_path / "warehouse"
+    trial = matrix("kill -9: first read and first build in up", Trial())
+    expected = silver(quiet.built)
+    at = order.randrange(1, files(quiet.built))
+    trial.is_hit = killed_at(Job("up", warehouse, loaded, more=("--port", "0"), is_following=True), warehouse, at)
+
+    began = time.monotonic()
+    up = Job("up", warehouse, loaded, more=("--port", "0"), is_following=True)
+    found: list[Difference] = []
+
+    def is_built() -> bool:
+        with suppress(FileNotFoundError, DeltaError):  # a batch replaces files
+            found.append(compared(expected, silver(warehouse)))
+        return bool(found) and found[-1].is_identical
+
+    try:
+        wait_until(is_built, LONGEST_S)
+    finally:
+        up.kill()
+    trial.seconds, trial.found = time.monotonic() - began, found[-1]

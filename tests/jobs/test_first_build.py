@@ -18,9 +18,9 @@ from jobs.tables.append import append
 from jobs.tables.create_tables import create_tables
 from jobs.tables.delta_io import checkpoint_path, table_path
 from jobs.tables.new_rows import NewRows
-from schemas.bronze import BRONZE, COORDINATOR_RECORDS
+from schemas.bronze import BRONZE, COORDINATOR_RECORDS, OFFSET_COMMITS
 from schemas.gold import MARKS
-from schemas.silver import GENERATIONS, REASSIGNMENT_TABLES, SILVER
+from schemas.silver import GENERATIONS, GROUPS, REASSIGNMENT_TABLES, REBALANCES, SILVER, STALLS
 from testing.recordings import CAPTURES
 from tests.jobs.conftest import CLUSTER, NAME, differing, silver
 
@@ -97,8 +97,10 @@ def test_without_its_note_or_with_other_tables_the_stream_begins_with_all_rows(w
     assert begin_after(warehouse, COORDINATOR_RECORDS, progress) is None
 
 
-def test_a_first_build_that_fails_is_left_to_the_stream(spark, warehouse, monkeypatch) -> None:
+@pytest.mark.parametrize("job", ["build", "up"])
+def test_a_first_build_that_failed_is_repeated(spark, warehouse, monkeypatch, job) -> None:
     bronze(warehouse)
+    settings = Settings(warehouse=warehouse)
     replaced = jobs.build.replace_rows
 
     def failing(session, old, new, path, table):
@@ -109,10 +111,35 @@ def test_a_first_build_that_fails_is_left_to_the_stream(spark, warehouse, monkey
     with monkeypatch.context() as broken:
         broken.setattr(jobs.build, "replace_rows", failing)
         with pytest.raises(OSError, match="the disk"):
-            build_first(Settings(warehouse=warehouse))
-    assert begin_after(warehouse, COORDINATOR_RECORDS, checkpoint_path(warehouse, "build")) is None
-    assert not build_first(Settings(warehouse=warehouse)), "some tables have rows"
-    start(spark, Settings(warehouse=warehouse), once=True)
+            build_first(settings, job)
+    assert begin_after(warehouse, COORDINATOR_RECORDS, checkpoint_path(warehouse, job)) is None
+    assert DeltaTable(table_path(warehouse, STALLS)).file_uris(), "some tables have rows"
+    assert build_first(settings, job)
+    assert not build_first(settings, job)
     found = silver(warehouse)
-    rebuild_all(spark, Settings(warehouse=warehouse))
+    rebuild_all(spark, settings)
     assert differing(silver(warehouse), found) == {}
+
+
+def test_groups_that_only_commit_are_built_once(warehouse) -> None:
+    recorded = Capture(CAPTURES / NAME)
+    (batch,) = split(recorded, ("offsets",), 1, None)
+    commits = bronze_of(batch, CLUSTER, recorded.meta)[OFFSET_COMMITS.name]
+    create_tables(None, warehouse, BRONZE)
+    append(None, warehouse, NewRows.of(OFFSET_COMMITS, commits))
+    settings = Settings(warehouse=warehouse)
+    assert build_first(settings, "up")
+    assert rows(warehouse)[GROUPS.name]
+    assert [] == rows(warehouse)[REBALANCES.name]
+    assert not build_first(settings, "up")
+
+
+def test_silver_whose_tables_were_deleted_is_built_again(warehouse) -> None:
+    bronze(warehouse)
+    settings = Settings(warehouse=warehouse)
+    assert build_first(settings, "up")
+    found = rows(warehouse)
+    for table in BUILT:
+        shutil.rmtree(table_path(warehouse, table))
+    assert build_first(settings, "up")
+    assert rows(warehouse) == found

@@ -47,7 +47,7 @@ def rows(warehouse):
 
 
 def by_stream(spark, warehouse, stream) -> None:
-    writer = Writer(stream=stream, warehouse=warehouse, batch_merge=None)
+    writer = Writer(stream=stream, warehouse=warehouse)
     Streams([lambda: writer.start(spark, {"availableNow": True})], rests_s=()).wait()
 
 
@@ -133,6 +133,18 @@ def test_what_cannot_be_read_is_one_sentence_and_nothing_is_covered(topic, once,
     assert [] == rows(warehouse)[COVERAGE.name]
 
 
+def test_after_it_a_stream_hands_on_only_new_rows(spark, topic, stream, cluster, warehouse, monkeypatch) -> None:
+    topic.write(history(1_500))
+    monkeypatch.setattr(ingest, "topics", lambda *_, **__: [stream])
+    monkeypatch.setattr(ingest, "MANY", 1)
+    settings, lines, handed_on = Settings(warehouse=warehouse, clusters=(cluster,)), [], []
+    writers = ingest.read_first(settings, say=lines.append)
+    assert [f"{records:,} records of {stream.topic} on c are in bronze" for records in (1_000, 1_500)] == lines
+    topic.write(history(200, start=1_500))
+    ingest.start(spark, settings, once=True, on_batch=handed_on.append, writers=writers).wait()
+    assert 200 == sum(span["records"] for new in handed_on for span in new[COVERAGE].few.to_pylist())
+
+
 def test_few_records_are_left_to_the_stream(topic, stream, once, warehouse):
     topic.write(history(20))
     with pytest.raises(AssertionError, match="a session was started"):
@@ -145,7 +157,7 @@ def test_a_note_counts_only_where_coverage_ends(spark, topic, stream, once, ware
     topic.write(history(20))
     once()
     assert resume(spark, warehouse, stream).topic_id
-    checkpoint = Writer(stream=stream, warehouse=warehouse, batch_merge=None).checkpoint.path
+    checkpoint = Writer(stream=stream, warehouse=warehouse).checkpoint.path
     note = checkpoint.with_name(f"{checkpoint.name}.first-read.json")
     note.write_text(note.read_text().replace("20", "19"))
     assert resume(spark, warehouse, stream).topic_id is None

@@ -91,7 +91,7 @@ def test_a_stream_that_is_started_again_goes_on_where_it_was(spark, log, tmp_pat
     for more in ("", stabilized(3), stabilized(4) + "half a li"):
         with log.open("a", encoding="utf-8") as file:
             file.write(more)
-        writer = Writer(stream=stream(log), warehouse=settings.warehouse, batch_merge=None)
+        writer = Writer(stream=stream(log), warehouse=settings.warehouse)
         writer.start(spark, {"availableNow": True}).awaitTermination()
     events = DeltaTable(table_path(settings.warehouse, COORDINATOR_EVENTS)).to_pyarrow_table().to_pylist()
     assert [1, 2, 3, 4] == sorted(row["generation_id"] for row in events)

@@ -40,7 +40,7 @@ def tables(spark, warehouse):
 
 def ingest(spark, warehouse, stream, **trigger):
     """Read all there is; returns the stream's finished query."""
-    writer = Writer(stream=stream, warehouse=warehouse, batch_merge=None)
+    writer = Writer(stream=stream, warehouse=warehouse)
     writer.checkpoint.refuse_other_tables()
     query = writer.start(spark, trigger or {"availableNow": True})
     Streams([lambda: query], rests_s=()).wait()
