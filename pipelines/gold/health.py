@@ -37,9 +37,17 @@ def health_rows(silver: Silver, until_ms: int) -> list[GroupHealthOfGroup]:
     most = _by_hour(filter(None, map(_most, lost)))
     intervals = _intervals(lost)
     nobody_there = _by_hour(filter(None, map(_estimate, idle)))
+    unstable_ms = _by_hour(unstable)
+    completed_in: dict[int, list[GenerationRow]] = defaultdict(list)
+    for g in generations:
+        completed_in[(g["completed_at"] or -1) // HOUR_MS].append(g)
+    gone_in: dict[int, list[int]] = defaultdict(list)
+    for who, at, is_gone in changes:
+        if is_gone:
+            gone_in[at // HOUR_MS].append(who)
     out: list[GroupHealthOfGroup] = []
     for hour in hours:
-        completed = [g for g in generations if (g["completed_at"] or -1) // HOUR_MS == hour]
+        completed = completed_in[hour]
         lengths = sorted(g["rebalance_ms"] for g in completed if g["rebalance_ms"] is not None)
         seconds = owned[hour] / 1000
         _, low, high = intervals[hour]
@@ -53,13 +61,13 @@ def health_rows(silver: Silver, until_ms: int) -> list[GroupHealthOfGroup]:
                 "idle_resource_seconds": nobody_there[hour] / 1000,
                 "owned_resource_seconds": seconds,
                 "availability": max(0.0, 1 - estimate[hour] / 1000 / seconds) if seconds else None,
-                "unstable_ms": sum(_within(span, hour) for span in unstable) + sum(map(_folded_ms, completed)),
+                "unstable_ms": unstable_ms[hour] + sum(map(_folded_ms, completed)),
                 "rebalance_ms_p50": _quantile(lengths, 0.5),
                 "rebalance_ms_p95": _quantile(lengths, 0.95),
                 "rebalance_ms_max": lengths[-1] if lengths else None,
                 "lost_resource_seconds_low": low / 1000,
                 "lost_resource_seconds_high": high / 1000,
-                "flapping_members": _flapping([who for who, at, gone in changes if gone and at // HOUR_MS == hour]),
+                "flapping_members": _flapping(gone_in[hour]),
             }
         )
     return out

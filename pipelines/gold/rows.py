@@ -12,13 +12,13 @@ from pipelines.gold.advice.latencies import BrokerSettings
 from pipelines.gold.diagnosis.causes import context
 from pipelines.gold.diagnosis.diagnosis import diagnosis_rows
 from pipelines.gold.diagnosis.verdict_rows import verdict_rows
-from pipelines.gold.diagnosis.verdicts import judgment
+from pipelines.gold.diagnosis.verdicts import Judgment, judgment
 from pipelines.gold.health import health_rows
 from pipelines.gold.marks_nearby import in_order
 from pipelines.gold.memberships import Silver, number
 from pipelines.gold.patterns.group_patterns import pattern_rows
 from pipelines.gold.rebalance_causes import deploy_departures
-from pipelines.gold.window import window
+from pipelines.gold.window import Windows
 from schemas.folded_rows import count_of
 from schemas.gold import ADVICE, DIAGNOSES, GROUP_HEALTH, GROUP_TABLES, PATTERNS, VERDICTS
 from schemas.rows import AdviceOfGroup, DiagnosisOfGroup, GroupHealthOfGroup, MarkRow, PatternOfGroup, VerdictOfGroup
@@ -64,6 +64,7 @@ def gold_rows(
     `silver` must reach back to the generation before `since_ms - config.window_ms`.
     """
     silver, marks = _ordered(silver), in_order(marks)
+    windows, most = Windows.of(silver), _most(silver)
     first_day = since_ms // DAY_MS
     days = sorted({g["joined_at"] // DAY_MS for g in silver["generations"] if g["joined_at"] // DAY_MS >= first_day})
     advice: list[AdviceOfGroup] = []
@@ -72,23 +73,25 @@ def gold_rows(
     verdicts: list[VerdictOfGroup] = []
     for day in days:
         end = (day + 1) * DAY_MS
-        start = max(end - config.window_ms, _manageable(silver, end))
-        analyzed = window(silver, start, end)
+        start = _start(windows, most, end, config)
+        analyzed = windows.window(start, end)
         known = context(analyzed)
         if ADVICE in tables:
-            deployed, whole = deploy_departures(known), _after_folded(silver, analyzed, (start, end))
+            deployed, whole = deploy_departures(known), _after_folded(windows, analyzed, (start, end))
             advice += advice_rows(whole, broker, config.worth, config.quiet_ms, deployed)
-        if VERDICTS in tables:
-            verdicts += _verdicts(silver, day, config, marks)
-        found = diagnosis_rows(analyzed, start, marks, known) if DIAGNOSES in tables else []
+        judged = judgment(analyzed, start, marks, known) if {VERDICTS, DIAGNOSES} & {*tables} else None
+        if VERDICTS in tables and judged is not None:
+            whole_day = _Day(start_ms=start, end_ms=end, silver=analyzed, judged=judged)
+            verdicts += _verdicts(windows, whole_day, most, config, marks)
+        found = diagnosis_rows(analyzed, start, marks, judged) if DIAGNOSES in tables else []
         diagnoses |= {row["as_of"]: found for row in found[:1]}
         shown = pattern_rows(analyzed, start, known) if PATTERNS in tables else []
         patterns |= {row["as_of"]: shown for row in shown[:1]}
     if DIAGNOSES in tables:
         for day in sorted(_returned(silver, first_day) - set(days)):
             end = (day + 1) * DAY_MS
-            start = max(end - config.window_ms, _manageable(silver, end))
-            found = diagnosis_rows(window(silver, start, end), start, marks)
+            start = _start(windows, most, end, config)
+            found = diagnosis_rows(windows.window(start, end), start, marks)
             diagnoses |= {row["as_of"]: found for row in found[:1]}
     health = health_rows(silver, until_ms) if GROUP_HEALTH in tables else []
     rows: dict[Table, Sequence[RowOfGroup]] = {
@@ -102,11 +105,11 @@ def gold_rows(
     return {table.name: [{**key, **row} for row in rows[table]] for table in tables}
 
 
-def _after_folded(silver: Silver, analyzed: Silver, limits: tuple[int, int]) -> Silver:
+def _after_folded(windows: Windows, analyzed: Silver, limits: tuple[int, int]) -> Silver:
     """Return the part of a window after its last folded row, which cannot be replayed."""
     start, end = limits
     folded = [g["joined_at"] for g in analyzed["generations"] if g["joined_at"] >= start and count_of([g]) > 1]
-    return window(silver, folded[-1] + 1, end) if folded else analyzed
+    return windows.window(folded[-1] + 1, end) if folded else analyzed
 
 
 def _returned(silver: Silver, first_day: int) -> set[int]:
@@ -115,18 +118,33 @@ def _returned(silver: Silver, first_day: int) -> set[int]:
     return {at // DAY_MS for at in times if at // DAY_MS >= first_day}
 
 
-def _verdicts(silver: Silver, day: int, config: AnalysisConfig, marks: Sequence[MarkRow]) -> list[VerdictOfGroup]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Day:
+    """A day's window of diagnoses, and its judgment."""
+
+    start_ms: int
+    end_ms: int
+    silver: Silver
+    judged: Judgment
+
+
+def _verdicts(
+    windows: Windows, day: _Day, most: int, config: AnalysisConfig, marks: Sequence[MarkRow]
+) -> list[VerdictOfGroup]:
     """Return the verdicts on a day's rebalances, in parts of half as many generations as a window may have."""
-    joined = [g["joined_at"] for g in silver["generations"] if g["joined_at"] // DAY_MS == day]
-    half = _most(silver) // 2
-    ends = [*sorted(set(joined[half::half])), (day + 1) * DAY_MS]
+    begin_ms, half = day.end_ms - DAY_MS, most // 2
+    joined = [g["joined_at"] for g in windows.generations if begin_ms <= g["joined_at"] < day.end_ms]
+    ends = [*sorted(set(joined[half::half])), day.end_ms]
     out: list[VerdictOfGroup] = []
-    for begin, end in pairwise([day * DAY_MS, *ends]):
-        start = max(end - config.window_ms, _manageable(silver, end))
-        analyzed = window(silver, start, end)
-        analyzed["stalls"] = silver["stalls"]
-        judged = judgment(analyzed, start, marks)
-        out += verdict_rows(judged, silver["group_events"], begin, end)
+    for begin, end in pairwise([begin_ms, *ends]):
+        start = _start(windows, most, end, config)
+        is_whole = (start, end) == (day.start_ms, day.end_ms)
+        analyzed = day.silver if is_whole else windows.window(start, end)
+        stalls = windows.stalls_since(analyzed["generations"], start)
+        # Most windows have no stall that goes on after their end, so the verdicts are those of the diagnoses.
+        is_judged = is_whole and stalls == analyzed["stalls"]
+        judged = day.judged if is_judged else judgment({**analyzed, "stalls": stalls}, start, marks)
+        out += verdict_rows(judged, windows.events, begin, end)
     return out
 
 
@@ -145,11 +163,12 @@ def _ordered(silver: Silver) -> Silver:
     }
 
 
-def _manageable(silver: Silver, end_ms: int) -> int:
-    """Return the time from which the group's generations are few enough to replay; a storm shortens the window."""
-    joined = [g["joined_at"] for g in silver["generations"] if g["joined_at"] < end_ms]
-    most = _most(silver)
-    return int(joined[-most]) if len(joined) > most else 0
+def _start(windows: Windows, most: int, end_ms: int, config: AnalysisConfig) -> int:
+    """Return where a window that ends at `end_ms` begins. A storm shortens it, so that few enough generations are left
+    to replay.
+    """
+    joined = [g["joined_at"] for g in windows.generations if g["joined_at"] < end_ms]
+    return max(end_ms - config.window_ms, joined[-most] if len(joined) > most else 0)
 
 
 def _most(silver: Silver) -> int:

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 
 from pipelines.gold.churn import known_instants
 from pipelines.gold.diagnosis.cases import Case, longest_run
-from pipelines.gold.diagnosis.causes import Context
 from pipelines.gold.diagnosis.departures import Departure
 from pipelines.gold.diagnosis.explanations import explanation
 from pipelines.gold.diagnosis.losses import losses_of_returns
@@ -23,17 +22,17 @@ from schemas.thresholds import CONVERGED
 
 
 def diagnosis_rows(
-    silver: Silver, start_ms: int, marks: Sequence[MarkRow] = (), known: Context | None = None
+    silver: Silver, start_ms: int, marks: Sequence[MarkRow] = (), judged: Judgment | None = None
 ) -> list[DiagnosisOfGroup]:
     """Return a row for each cause, the most expensive first; their `share` of the rebalances adds up to 1.
 
     The list is empty if no rebalance completed and no static member returned without one. `silver` is one window of
     one group, as `window` returns it. Generations that joined before `start_ms` only show which members were present.
-    `marks` are rows of that table, of the group or its whole cluster, in order of time. `known` is the context of
-    `silver`, if it was made already. Timestamps are in milliseconds.
+    `marks` are rows of that table, of the group or its whole cluster, in order of time. `judged` is the judgment of
+    `silver` from `start_ms` on with these marks, if it was made already. Timestamps are in milliseconds.
     """
     rows = [g for g in sorted(silver["generations"], key=number) if g["joined_at"] >= start_ms]
-    judged = judgment(silver, start_ms, marks, known)
+    judged = judged or judgment(silver, start_ms, marks)
     cases: dict[DiagnosisCause, list[Judged]] = defaultdict(list)
     for rebalance in judged.rebalances:
         cases[rebalance.found.cause].append(rebalance)
