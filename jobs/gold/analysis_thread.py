@@ -26,7 +26,7 @@ from schemas.gold import ADVICE, DIAGNOSES, GROUP_HEALTH, PATTERNS, VERDICTS
 from schemas.silver import GENERATIONS
 from schemas.tables import Table
 
-PART_S = 5.0
+PART_S = 10.0
 """Intended duration of a part in seconds."""
 
 LEAST_SHARE = 0.25

@@ -1,4 +1,4 @@
-"""One part of the analysis: all groups whose silver rows changed, or those that have waited longest.
+"""One part of the analysis: all groups whose silver rows changed, or the next of them in the order of their names.
 
 The state of the analysis is cached next to the checkpoints. It only saves work: if it is lost or outdated, everything
 is analyzed again with the same result.
@@ -73,7 +73,10 @@ def analyze_part(
     with_storms: bool = True,
     again: bool = False,
 ) -> Part:
-    """Analyze `most` of the changed groups, those that have waited longest first. All tables must exist.
+    """Analyze `most` of the changed groups, the next ones after the previous part. All tables must exist.
+
+    Parts go through the groups in the order of their names, and begin again after the last one. So no group waits for
+    longer than one turn, and the groups of a part are near each other in the files.
 
     Only rows of `tables` are made, and these tables have their own cached state. Silver does not change while `reading`
     is held; it is read afterwards in the versions of that time. With `replaying`, rows are made in its process; without
@@ -104,6 +107,7 @@ def analyze_part(
     changes = _all(warehouse) if is_new or before is None else _affected(warehouse, before, snapshots, known, tables)
     scope = _waiting(None if is_new else before, changes)
     part = dict(islice(scope.items(), most))
+    after = next(reversed(part), None)
     if part and (replaying or spark is None):
         make = replaying.gold if replaying else gold_here
         new = make(files_of(warehouse, versions), part, known, config, tables)
@@ -115,7 +119,7 @@ def analyze_part(
     memory.parent.mkdir(parents=True, exist_ok=True)
     # Renamed into place: a crash before this analyzes these groups again, with the same result.
     next_one = memory.with_suffix(".part")
-    next_one.write_text(json.dumps(now | {"left": left}), encoding="utf-8")
+    next_one.write_text(json.dumps(now | {"left": left, "after": after}), encoding="utf-8")
     next_one.replace(memory)
     return Part(analysed=len(part), left=len(left))
 
@@ -196,11 +200,12 @@ def _remembered(memory: Path) -> dict[str, Any] | None:
 
 
 def _waiting(before: Mapping[str, Any] | None, changes: Iterable[Change]) -> Scope:
-    """Return the remaining groups in their order, followed by the groups that changed since."""
+    """Return the remaining groups and those that changed since: those after the last part's groups first."""
     scope = {(cluster, group): at for cluster, group, at in before["left"]} if before else {}
     for group, at in changes:
         scope[group] = min(at, scope.get(group, at))
-    return scope
+    after = tuple(before.get("after") or ()) if before else ()
+    return {group: scope[group] for group in sorted(scope, key=lambda group: (group <= after, group))}
 
 
 def _all(warehouse: Path) -> Iterator[Change]:

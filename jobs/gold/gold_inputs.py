@@ -49,11 +49,14 @@ def silver_of(files: Files, scope: Mapping[Group, int], config: AnalysisConfig) 
             "coalesce(max(epoch_ms(joined_at)) FILTER (WHERE epoch_ms(joined_at) < told_ms), told_ms) AS from_ms "
             f"FROM told LEFT JOIN {GENERATIONS.name} USING (cluster, group_id) GROUP BY cluster, group_id, told_ms"
         )
+        ((least,),) = engine.sql("SELECT to_timestamp(min(from_ms) / 1000) FROM starts").fetchall()
         return {
             table.name: milliseconds(
                 engine.sql(
+                    # The limit on the column itself lets DuckDB skip files.
                     f"SELECT {quoted(table.names)} FROM {table.name} JOIN starts USING (cluster, group_id) "  # noqa: S608
-                    f"WHERE epoch_ms({TIMES[table.name]}) >= from_ms"
+                    f"WHERE epoch_ms({TIMES[table.name]}) >= from_ms AND {TIMES[table.name]} >= $least",
+                    params={"least": least},
                 ).to_arrow_table()
             )
             for table in INPUTS

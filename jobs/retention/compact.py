@@ -21,7 +21,7 @@ from deltalake import DeltaTable
 from jobs.processes.worker_process import WorkerProcess
 from jobs.tables.data_file import DataFile, write_pieces
 from jobs.tables.delta_io import table_path
-from jobs.tables.engine import connect, in_pieces, show_files
+from jobs.tables.engine import connect, in_pieces, quoted, show_files
 from jobs.tables.full_disk import NO_SPACE, refuse_full
 from jobs.tables.local_rewrite import exchange
 from pipelines.arrow_types import schema_of
@@ -35,6 +35,9 @@ LARGE = {"bronze": 100_000_000}
 
 LARGE_ELSEWHERE = 16_000_000
 """Size in bytes of a compacted file in other layers. A batch that changes one row rewrites the whole file."""
+
+ROWS_TOGETHER = 4_000
+"""Most rows of a row group outside bronze."""
 
 AGES_S = (30, 60, 120, 240)
 """Limits between ages of files, in seconds. Only files of the same age are merged, because batches mostly replace rows
@@ -112,12 +115,21 @@ def _age(age_s: float, newest: datetime | None, now: float) -> tuple[int, ...]:
 
 
 def merged_file(warehouse: Path, table: Table, files: Sequence[str]) -> DataFile:
-    """Write the rows of these files to one data file."""
+    """Write the rows of these files to one data file.
+
+    Outside bronze, they are in the order of the table's clustering and in small row groups, of which a reader of one
+    group reads one or two.
+    """
     schema = schema_of(table)
 
     def pieces() -> Iterator[pa.Table]:
         with connect() as engine:
             show_files(engine, "held", table, files)
-            yield from in_pieces(engine.table("held").select(*table.names), schema)
+            rows = engine.table("held").select(*table.names)
+            if table.layer in LARGE:
+                yield from in_pieces(rows, schema)
+            else:
+                ordered = rows.order(quoted(table.cluster_by)) if table.cluster_by else rows
+                yield from in_pieces(ordered, schema, ROWS_TOGETHER)
 
     return write_pieces(Path(table_path(warehouse, table)), schema, pieces())

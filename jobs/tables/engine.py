@@ -133,9 +133,9 @@ def show_files(connection: DuckDBPyConnection, name: str, table: Table, files: S
     connection.register(name, relation(connection, name, files, schema, is_even=is_even))
 
 
-def in_pieces(rows: DuckDBPyRelation, schema: pa.Schema) -> Iterator[pa.Table]:
-    """Yield the rows in pieces of at most `AT_ONCE` rows, each worth a row group."""
-    for piece in rows.to_arrow_reader(AT_ONCE):
+def in_pieces(rows: DuckDBPyRelation, schema: pa.Schema, most: int = AT_ONCE) -> Iterator[pa.Table]:
+    """Yield the rows in pieces of at most `most` rows, each worth a row group."""
+    for piece in rows.to_arrow_reader(most):
         yield pa.Table.from_batches([piece]).cast(schema)
 
 

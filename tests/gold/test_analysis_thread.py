@@ -7,7 +7,7 @@ import time
 import pytest
 
 from jobs.gold.analysis_thread import LEAST_SHARE, MOST, PART_S, QUICK, SLOW, Building, next_part_size, pause
-from jobs.gold.analyze_part import Part
+from jobs.gold.analyze_part import Part, _waiting
 from schemas.gold import GROUP_TABLES
 
 
@@ -17,6 +17,14 @@ from schemas.gold import GROUP_TABLES
 )
 def test_a_part_is_what_some_seconds_suffice_for(analysed, took, most) -> None:
     assert next_part_size(Part(analysed, 10), took) == most
+
+
+def test_parts_go_through_the_groups_by_name_and_begin_again() -> None:
+    before = {"left": [["c", "b", 5], ["c", "f", 6]], "after": ["c", "d"]}
+    changes = [(("c", "a"), 7), (("c", "e"), 8), (("c", "f"), 4), (("c", "d"), 9)]
+    scope = _waiting(before, changes)
+    assert [("e", 8), ("f", 4), ("a", 7), ("b", 5), ("d", 9)] == [(group, at) for (_, group), at in scope.items()]
+    assert [("c", "a"), ("c", "d"), ("c", "e"), ("c", "f")] == list(_waiting(None, changes))
 
 
 @pytest.mark.parametrize(("busy", "share"), [(0.0, 1.0), (0.4, 0.6), (0.9, LEAST_SHARE), (1.0, LEAST_SHARE)])

@@ -9,11 +9,13 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable, write_deltalake
 from deltalake.exceptions import CommitFailedError
 
 from jobs.processes.worker_process import WorkerProcess
+from jobs.retention import compact as compaction
 from jobs.retention.compact import AGES_S, FEW_FILES, Made, compact, files_to_merge, merged_file
 from jobs.tables import local_rewrite
 from jobs.tables.create_tables import create_tables
@@ -72,6 +74,16 @@ def test_small_files_become_one_with_the_same_rows_and_streams_see_nothing_of_it
     assert before == stored(path)
     assert 1 == len(DeltaTable(path).file_uris())
     assert FILES == read_on()
+
+
+def test_a_merged_file_has_small_row_groups_in_the_order_of_the_clustering(warehouse, path, monkeypatch) -> None:
+    monkeypatch.setattr(compaction, "ROWS_TOGETHER", FILES // 3)
+    made = merged_file(warehouse, GENERATIONS, [*DeltaTable(path).file_uris()][::-1])
+    file = pq.ParquetFile(Path(path, made.name))
+    assert file.num_row_groups >= 3
+    order = file.read(list(GENERATIONS.cluster_by)).to_pylist()
+    assert order == sorted(order, key=lambda row: [*row.values()])
+    assert len(order) == FILES == made.rows
 
 
 def test_what_a_batch_replaced_meanwhile_stays_as_it_made_it(spark, warehouse, path) -> None:
