@@ -134,9 +134,21 @@ def show_files(connection: DuckDBPyConnection, name: str, table: Table, files: S
 
 
 def in_pieces(rows: DuckDBPyRelation, schema: pa.Schema, most: int = AT_ONCE) -> Iterator[pa.Table]:
-    """Yield the rows in pieces of at most `most` rows, each worth a row group."""
-    for piece in rows.to_arrow_reader(most):
-        yield pa.Table.from_batches([piece]).cast(schema)
+    """Yield the rows in pieces of about `most` rows, each worth a row group.
+
+    DuckDB returns a batch for each row group that it reads. If each became a row group again, merged files would have
+    as many as the files that they replace, and readers hold 25 to 100 kB of metadata for each.
+    """
+    waiting: list[pa.RecordBatch] = []
+    count = 0
+    for batch in rows.to_arrow_reader(most):
+        waiting.append(batch)
+        count += batch.num_rows
+        if count >= most:
+            yield pa.Table.from_batches(waiting).cast(schema)
+            waiting, count = [], 0
+    if waiting:
+        yield pa.Table.from_batches(waiting).cast(schema)
 
 
 def files_with_matches(connection: DuckDBPyConnection, files: Sequence[str], which: str, **values: object) -> list[str]:

@@ -19,8 +19,10 @@ from jobs.retention import compact as compaction
 from jobs.retention.compact import AGES_S, FEW_FILES, Made, compact, files_to_merge, merged_file
 from jobs.tables import local_rewrite
 from jobs.tables.create_tables import create_tables
+from jobs.tables.data_file import write
 from jobs.tables.delta_io import follow, table_path
 from jobs.tables.replace import replace_rows
+from schemas.bronze import OFFSET_COMMITS
 from schemas.silver import GENERATIONS
 from tests.jobs.test_local_rewrite import START, described, rows
 
@@ -74,6 +76,16 @@ def test_small_files_become_one_with_the_same_rows_and_streams_see_nothing_of_it
     assert before == stored(path)
     assert 1 == len(DeltaTable(path).file_uris())
     assert FILES == read_on()
+
+
+def test_a_merged_file_has_one_row_group_for_those_of_small_files(warehouse) -> None:
+    for table in (OFFSET_COMMITS, GENERATIONS):
+        create_tables(None, warehouse, (table,))
+        path = table_path(warehouse, table)
+        files = [write(Path(path), rows(table, ["group"])).name for _ in range(FILES)]
+        made = merged_file(warehouse, table, [f"{path}/{file}" for file in files])
+        assert pq.read_metadata(Path(path, made.name)).num_row_groups == 1
+        assert FILES == made.rows
 
 
 def test_a_merged_file_has_small_row_groups_in_the_order_of_the_clustering(warehouse, path, monkeypatch) -> None:
