@@ -37,7 +37,7 @@ from jobs.retention.compact import merged_file
 from jobs.setup.jars import jars
 from jobs.spark.lost_worker import repeat
 from jobs.spark.spark import session
-from jobs.tables.create_tables import create_tables
+from jobs.tables.create_tables import create_tables, needs_spark
 from jobs.tables.new_rows import NewRows
 from schemas.bronze import ADMIN_OBSERVATIONS, BRONZE
 from schemas.gold import GROUP_TABLES, MARKS
@@ -45,6 +45,7 @@ from schemas.silver import REASSIGNMENT_TABLES, SILVER
 from schemas.states import JobOutcome
 from schemas.tables import Table
 
+TABLES = (*BRONZE, *SILVER, *REASSIGNMENT_TABLES, MARKS, *GROUP_TABLES)
 LAB, PAGES_LOG = "lab", "pages.log"
 LAST_BYTES = 4_096
 FEW_SECONDS = 60.0
@@ -73,7 +74,7 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
         runs.start("ingest", "build")
         writers = _read_and_build_first(settings, say, runs)
         spark = session("regroup up", cores=settings.cores, spare=1, driver_memory=settings.driver_memory)
-        create_tables(spark, settings.warehouse, (*BRONZE, *SILVER, *REASSIGNMENT_TABLES, MARKS, *GROUP_TABLES))
+        create_tables(spark, settings.warehouse, TABLES)
         notifying = Notifying(notifier=Notifier(settings, say=say))
         refuse_ended(pages, settings.warehouse.absolute().parent / PAGES_LOG)
         say(f"Spark and the tables in {settings.warehouse} are ready")
@@ -133,6 +134,8 @@ def _read_and_build_first(settings: Settings, say: _Stages, runs: Runs) -> Seque
 
     What a stream would do later is done several times as fast here. Nothing else runs yet: no poll, alert or stream.
     """
+    if not needs_spark(settings.warehouse, TABLES):
+        create_tables(None, settings.warehouse, TABLES)  # Pages without tables would name a mistake.
     with runs.failing("ingest"):
         writers = ingest.read_first(settings, on_failure=partial(_again, runs, say), say=say)
     with runs.failing("build"):
