@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import argparse
+import shutil
 from dataclasses import replace
 
 import deltalake
 import pytest
 
-from jobs import ingest
+from jobs import ingest, up
 from jobs.config.errors import PassingError, UserError
 from jobs.config.settings import Settings
 from jobs.ingest import Writer
 from jobs.kafka.first_read import batches
 from jobs.kafka.resume import resume
 from jobs.kafka.source_position import RECREATED
+from jobs.processes.runs import Runs
 from jobs.spark.streams import Streams
 from jobs.tables.create_tables import create_tables
 from jobs.tables.delta_io import table_path
 from schemas.bronze import BRONZE, COORDINATOR_RECORDS, COVERAGE, OFFSET_COMMITS, QUARANTINE
+from schemas.silver import GROUPS, SILVER
 from tests.source.offset_records import commit, deletion, group_record
 
 TABLES = (COORDINATOR_RECORDS, OFFSET_COMMITS, QUARANTINE, COVERAGE)
@@ -143,6 +146,33 @@ def test_after_it_a_stream_hands_on_only_new_rows(spark, topic, stream, cluster,
     topic.write(history(200, start=1_500))
     ingest.start(spark, settings, once=True, on_batch=handed_on.append, writers=writers).wait()
     assert 200 == sum(span["records"] for new in handed_on for span in new[COVERAGE].few.to_pylist())
+
+
+def test_up_reads_and_builds_without_spark_and_builds_what_was_only_read(
+    topic, stream, cluster, warehouse, monkeypatch
+) -> None:
+    topic.write(history(1_500))
+    monkeypatch.setattr(ingest, "topics", lambda *_, **__: [stream])
+    monkeypatch.setattr(ingest, "MANY", 1)
+    settings, lines = Settings(warehouse=warehouse, clusters=(cluster,)), []
+    warehouse.mkdir()
+    with Runs(warehouse=warehouse, job="up", say=lines.append) as runs:
+        (writer,) = up._read_and_build_first(settings, lines.append, runs)
+    assert writer.first.is_complete
+    assert lines[-1] == "All that was read is in silver"
+    built = groups_of(warehouse)
+    assert {"g", "group-0", "group-1"} == built
+    for table in SILVER:
+        shutil.rmtree(table_path(warehouse, table))
+    with Runs(warehouse=warehouse, job="up", say=lines.append) as runs:
+        (writer,) = up._read_and_build_first(settings, lines.append, runs)
+    assert writer.first.position is None, "the stream continues where bronze ends"
+    assert groups_of(warehouse) == built
+
+
+def groups_of(warehouse) -> set[str]:
+    found = deltalake.DeltaTable(table_path(warehouse, GROUPS)).to_pyarrow_table(columns=["group_id"])
+    return set(found.column("group_id").to_pylist())
 
 
 def test_few_records_are_left_to_the_stream(topic, stream, once, warehouse):
