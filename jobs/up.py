@@ -39,9 +39,10 @@ from jobs.spark.lost_worker import repeat
 from jobs.spark.spark import session
 from jobs.tables.create_tables import create_tables, needs_spark
 from jobs.tables.new_rows import NewRows
+from jobs.tables.silver_rows import current_files
 from schemas.bronze import ADMIN_OBSERVATIONS, BRONZE
 from schemas.gold import GROUP_TABLES, MARKS
-from schemas.silver import REASSIGNMENT_TABLES, SILVER
+from schemas.silver import GROUPS, REASSIGNMENT_TABLES, SILVER
 from schemas.states import JobOutcome
 from schemas.tables import Table
 
@@ -140,7 +141,7 @@ def _read_and_build_first(settings: Settings, say: _Stages, runs: Runs) -> Seque
         writers = ingest.read_first(settings, on_failure=partial(_again, runs, say), say=say)
     with runs.failing("build"):
         is_built = repeat(partial(build_first, settings, "up"), "regroup up", "the first build")
-        if is_built and any(writer.first.position for writer in writers):
+        if is_built and current_files(settings.warehouse, GROUPS):
             say("All that was read is in silver")
     return writers
 
