@@ -33,9 +33,6 @@ HEAP = ("-XX:+UseSerialGC -Xms512m -Xmn256m -XX:MetaspaceSize=192m",)
 processor time of the shared session's JVM.
 """
 
-MOST_WORKERS, MEMORY_OF_WORKER = 4, 4 * 2**30
-"""A worker has a Spark session, up to three brokers and a browser."""
-
 # Hypothesis fails a test for an example that takes 200 ms, or for the first ones if they are drawn slowly. A pause of
 # the machine is enough for either.
 settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -56,13 +53,6 @@ def pytest_addoption(parser):
     )
     parser.addoption("--drawn-from", type=int, default=int(time.time()), metavar="SEED", help="draw these faults again")
     parser.addoption("--fast", action="store_true", help="leave out tests that need Spark, a broker or a browser")
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_auto_num_workers():
-    """One worker more than cores, because tests often wait for programs; fewer where memory is short."""
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    return max(1, min(MOST_WORKERS, (os.cpu_count() or 1) + 1, memory // MEMORY_OF_WORKER))
 
 
 def pytest_configure(config):
