@@ -117,8 +117,8 @@ def _age(age_s: float, newest: datetime | None, now: float) -> tuple[int, ...]:
 def merged_file(warehouse: Path, table: Table, files: Sequence[str]) -> DataFile:
     """Write the rows of these files to one data file.
 
-    Outside bronze, they are in the order of the table's clustering and in small row groups, of which a reader of one
-    group reads one or two.
+    Outside bronze, they are in the order of the table's clustering and in small row groups, so a reader of one group
+    reads one or two of them.
     """
     schema = schema_of(table)
 
@@ -126,10 +126,11 @@ def merged_file(warehouse: Path, table: Table, files: Sequence[str]) -> DataFile
         with connect() as engine:
             show_files(engine, "held", table, files)
             rows = engine.table("held").select(*table.names)
-            if table.layer in LARGE:
+            if table.layer == "bronze":
                 yield from in_pieces(rows, schema)
-            else:
-                ordered = rows.order(quoted(table.cluster_by)) if table.cluster_by else rows
-                yield from in_pieces(ordered, schema, ROWS_TOGETHER)
+                return
+            if table.cluster_by:
+                rows = rows.order(quoted(table.cluster_by))
+            yield from in_pieces(rows, schema, ROWS_TOGETHER)
 
     return write_pieces(Path(table_path(warehouse, table)), schema, pieces())

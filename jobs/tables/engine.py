@@ -134,7 +134,7 @@ def show_files(connection: DuckDBPyConnection, name: str, table: Table, files: S
 
 
 def in_pieces(rows: DuckDBPyRelation, schema: pa.Schema, most: int = AT_ONCE) -> Iterator[pa.Table]:
-    """Yield the rows in pieces of about `most` rows, each worth a row group.
+    """Yield the rows in pieces of at most `most` rows, each worth a row group.
 
     DuckDB returns a batch for each row group that it reads. If each became a row group again, merged files would have
     as many as the files that they replace, and readers hold 25 to 100 kB of metadata for each.
@@ -142,11 +142,11 @@ def in_pieces(rows: DuckDBPyRelation, schema: pa.Schema, most: int = AT_ONCE) ->
     waiting: list[pa.RecordBatch] = []
     count = 0
     for batch in rows.to_arrow_reader(most):
-        waiting.append(batch)
-        count += batch.num_rows
-        if count >= most:
+        if waiting and count + batch.num_rows > most:
             yield pa.Table.from_batches(waiting).cast(schema)
             waiting, count = [], 0
+        waiting.append(batch)
+        count += batch.num_rows
     if waiting:
         yield pa.Table.from_batches(waiting).cast(schema)
 
