@@ -136,7 +136,8 @@ def _read_and_build_first(settings: Settings, say: _Stages, runs: Runs) -> Seque
     What a stream would do later is done several times as fast here. Nothing else runs yet: no poll, alert or stream.
     """
     if not needs_spark(settings.warehouse, TABLES):
-        create_tables(None, settings.warehouse, TABLES)  # Pages without tables would name a mistake.
+        # Otherwise, the pages would say until the end of the first read that tables are missing.
+        create_tables(None, settings.warehouse, TABLES)
     with runs.failing("ingest"):
         writers = ingest.read_first(settings, on_failure=partial(_again, runs, say), say=say)
     with runs.failing("build"):

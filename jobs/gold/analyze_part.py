@@ -73,10 +73,10 @@ def analyze_part(
     with_storms: bool = True,
     again: bool = False,
 ) -> Part:
-    """Analyze `most` of the changed groups, the next ones after the previous part. All tables must exist.
+    """Analyze `most` of the changed groups, those after the previous part's. All tables must exist.
 
-    Parts go through the groups in the order of their names, and begin again after the last one. So no group waits for
-    longer than one turn, and the groups of a part are near each other in the files.
+    Parts go through the groups in the order of their names, and begin again after the last one. So a group waits at
+    most until all others were analyzed once, and the groups of a part are near each other in the files.
 
     Only rows of `tables` are made, and these tables have their own cached state. Silver does not change while `reading`
     is held; it is read afterwards in the versions of that time. With `replaying`, rows are made in its process; without
@@ -200,7 +200,7 @@ def _remembered(memory: Path) -> dict[str, Any] | None:
 
 
 def _waiting(before: Mapping[str, Any] | None, changes: Iterable[Change]) -> Scope:
-    """Return the remaining groups and those that changed since: those after the last part's groups first."""
+    """Return the groups that remain and those that changed since, by name, beginning after the previous part's last."""
     scope = {(cluster, group): at for cluster, group, at in before["left"]} if before else {}
     for group, at in changes:
         scope[group] = min(at, scope.get(group, at))

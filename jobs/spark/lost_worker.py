@@ -72,7 +72,9 @@ def repeated(command: Command, pauses_s: Sequence[float] = PAUSES_S) -> Command:
 
 
 def repeat(action: Callable[[], T], name: str, what: str, pauses_s: Sequence[float] = PAUSES_S) -> T:
-    """Call the action, and again after a lost worker. A warning before each pause begins with `name`.
+    """Call the action, and again after a lost worker. Before each pause, a warning says that `what` is repeated.
+
+    It begins with `name`, the command.
 
     Raises:
         UserError: a worker was lost after the last pause.

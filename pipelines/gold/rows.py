@@ -79,12 +79,12 @@ def gold_rows(
         if ADVICE in tables:
             deployed, whole = deploy_departures(known), _after_folded(windows, analyzed, (start, end))
             advice += advice_rows(whole, broker, config.worth, config.quiet_ms, deployed)
-        judged = judgment(analyzed, start, marks, known) if {VERDICTS, DIAGNOSES} & {*tables} else None
-        if VERDICTS in tables and judged is not None:
-            whole_day = _Day(start_ms=start, end_ms=end, silver=analyzed, judged=judged)
-            verdicts += _verdicts(windows, whole_day, most, config, marks)
-        found = diagnosis_rows(analyzed, start, marks, judged) if DIAGNOSES in tables else []
-        diagnoses |= {row["as_of"]: found for row in found[:1]}
+        if VERDICTS in tables or DIAGNOSES in tables:
+            judged = judgment(analyzed, start, marks, known)
+            found = diagnosis_rows(analyzed, start, marks, judged) if DIAGNOSES in tables else []
+            diagnoses |= {row["as_of"]: found for row in found[:1]}
+            analyzed_day = _Day(start_ms=start, end_ms=end, silver=analyzed, judged=judged)
+            verdicts += _verdicts(windows, analyzed_day, most, config, marks) if VERDICTS in tables else []
         shown = pattern_rows(analyzed, start, known) if PATTERNS in tables else []
         patterns |= {row["as_of"]: shown for row in shown[:1]}
     if DIAGNOSES in tables:
@@ -141,7 +141,7 @@ def _verdicts(
         is_whole = (start, end) == (day.start_ms, day.end_ms)
         analyzed = day.silver if is_whole else windows.window(start, end)
         stalls = windows.stalls_since(analyzed["generations"], start)
-        # Most windows have no stall that goes on after their end, so the verdicts are those of the diagnoses.
+        # Where no stall goes on after the window, the judgment for the diagnoses holds for the verdicts too.
         is_judged = is_whole and stalls == analyzed["stalls"]
         judged = day.judged if is_judged else judgment({**analyzed, "stalls": stalls}, start, marks)
         out += verdict_rows(judged, windows.events, begin, end)
