@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from pipelines.reassignments.statements import Brokers, Statement, StatementSource
+from pipelines.reassignments.statements import RULES_MS, Brokers, Statement, StatementSource
 from schemas.states import Evidence, ReassignmentState
 
 
@@ -61,14 +61,16 @@ def moves(statements: Iterable[Statement]) -> list[Move]:
 class _Partition:
     """The known state of one partition.
 
-    `_settled`: the replicas while no reassignment is in progress. `_since`: when they were last observed.
+    `_settled`: the replicas while no reassignment is in progress. `_placed_at`: when they were last known to be these.
+    `_idle_at`: when no reassignment was last known to be in progress.
     """
 
     def __init__(self) -> None:
         self.moves: list[Move] = []
         self._topic_id: str | None = None
         self._settled: Brokers | None = None
-        self._since: int | None = None
+        self._placed_at: int | None = None
+        self._idle_at: int | None = None
         self._running: Move | None = None
         self._unresolved: Move | None = None  # has ended, but its final replicas are not known yet
 
@@ -92,7 +94,7 @@ class _Partition:
             return
         target = None if statement.is_hint else tuple(b for b in replicas if b not in removing)
         if self._unresolved:
-            self._settle(self._unresolved, tuple(b for b in replicas if b not in adding), is_ordered=False)
+            self._settle(self._unresolved, tuple(b for b in replicas if b not in adding), None, is_ordered=False)
         if running and set(running.replicas) == set(replicas) and running.target in (target, None):
             running.adding, running.removing, running.target = adding, removing, target
             running.is_hint = running.is_hint and statement.is_hint
@@ -102,6 +104,7 @@ class _Partition:
                 reached = set(replicas) - set(adding) == set(running.target or ()) != running.base
                 running.outcome = ReassignmentState.COMPLETED if reached else ReassignmentState.CANCELLED
                 self._settled = running.target if reached else running.original
+                self._placed_at = running.ended_at_earliest
             running = self._begin(statement, replicas, target, adding, removing)
         running.last_at = statement.at
         running.sources.add(statement.source)
@@ -109,7 +112,7 @@ class _Partition:
     def _begin(
         self, statement: Statement, replicas: Brokers, target: Brokers | None, adding: Brokers, removing: Brokers
     ) -> Move:
-        before = self._running.ended_at_earliest if self._running else self._since
+        before = self._running.ended_at_earliest if self._running else self._idle_at
         original = self._settled or statement.replicas_before
         is_logged = statement.source > StatementSource.POLL and (
             statement.source == StatementSource.CONTROLLER_LOG or self._settled is not None or self._running is not None
@@ -131,6 +134,9 @@ class _Partition:
 
     def _at_rest(self, statement: Statement) -> None:
         replicas = statement.replicas
+        # The broker that describes a topic may not know the controller's last changes yet.
+        is_description = statement.source == StatementSource.POLL and replicas is not None
+        known_at = statement.at - RULES_MS if is_description else statement.at
         if self._running:
             running = self._running
             self._end(running, statement)
@@ -138,12 +144,13 @@ class _Partition:
             if replicas is None and statement.source == StatementSource.CONTROLLER_LOG:
                 replicas = running.replicas
         if self._unresolved and replicas is not None:
-            self._settle(self._unresolved, replicas)
+            self._settle(self._unresolved, replicas, known_at)
         elif replicas is not None:
             if self._settled is not None and self._settled != replicas:
-                self._at_once(statement.at, self._since, replicas, statement.source)
+                self._at_once(statement.at, self._placed_at, replicas, statement.source)
             self._settled = replicas
-        self._since = statement.at
+            self._placed_at = _later(self._placed_at, known_at)
+        self._idle_at = _later(self._idle_at, known_at)
 
     def _end(self, move: Move, statement: Statement) -> None:
         move.is_end_logged = statement.source > StatementSource.POLL
@@ -152,7 +159,7 @@ class _Partition:
         move.last_at = statement.at
         move.sources.add(statement.source)
 
-    def _settle(self, move: Move, replicas: Brokers, *, is_ordered: bool = True) -> None:
+    def _settle(self, move: Move, replicas: Brokers, known_at: int | None, *, is_ordered: bool = True) -> None:
         """Set the outcome of a move from the replicas after it. Replicas of no known state belong to another move."""
         self._unresolved = None
         known = set(replicas)
@@ -166,6 +173,7 @@ class _Partition:
                 self._settled = move.original
                 self._at_once(move.ended_at, move.ended_at_earliest, replicas, max(move.sources))
         self._settled = replicas if is_ordered else move.original
+        self._placed_at = _later(move.ended_at_earliest, known_at)
 
     def _at_once(self, at: int, earliest: int | None, replicas: Brokers, source: StatementSource) -> None:
         """Add a change that was complete when it was observed.
@@ -198,4 +206,8 @@ class _Partition:
         if self._running:
             self._end(self._running, statement)
             self._running.outcome = ReassignmentState.CANCELLED
-        self._running = self._unresolved = self._settled = self._since = None
+        self._running = self._unresolved = self._settled = self._placed_at = self._idle_at = None
+
+
+def _later(one: int | None, other: int | None) -> int | None:
+    return max((at for at in (one, other) if at is not None), default=None)
