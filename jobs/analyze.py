@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from jobs.config.errors import UserError
 from jobs.config.settings import Settings
 from jobs.gold.analyze_part import analyze_part
-from jobs.spark.spark import session
+from jobs.spark.spark import session_of
 from jobs.tables.create_tables import create_tables
 from pipelines.gold.groups import INPUTS
 from schemas.gold import GROUP_TABLES
@@ -28,7 +28,7 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
             f"The warehouse {settings.warehouse} has no table {GENERATIONS.name} yet: run `./regroup build` or "
             "`./regroup replay` first, or name another with --warehouse."
         )
-    spark = session("regroup analyze", cores=settings.cores, driver_memory=settings.driver_memory)
+    spark = session_of(settings, "analyze")
     while True:
         analyze(spark, settings)
         if args.once:

@@ -43,7 +43,7 @@ from jobs.silver.silver_tasks import Making, silver_by_tasks
 from jobs.silver.topic_names import polled_topics, with_named
 from jobs.spark.checkpoint import start_over_unless
 from jobs.spark.lost_worker import lost_worker
-from jobs.spark.spark import for_few_rows, session
+from jobs.spark.spark import for_few_rows, session_of
 from jobs.spark.streams import Streams, report
 from jobs.tables.append import overwrite, overwrite_frame
 from jobs.tables.create_tables import create_tables, needs_spark
@@ -51,6 +51,7 @@ from jobs.tables.delta_io import WRITERS, checkpoint_path, follow, read, require
 from jobs.tables.engine import connect, show
 from jobs.tables.new_rows import NewRows
 from jobs.tables.replace import replace_rows, replace_whole
+from jobs.tables.tables import Tables, tables_at
 from jobs.tables.transactions import is_local, retry_commit
 from pipelines.rows_of_tables import rows_of, table_of
 from pipelines.silver.affected_groups import AFFECTED, DUCKDB, affected_frame, affected_sql, by_group_frame
@@ -80,7 +81,7 @@ def rebuild_all(spark: SparkSession, settings: Settings) -> None:
     if is_local(table_path(warehouse, GROUPS)) and not has_settled(warehouse):
         made = silver_by_tasks(spark, warehouse, beginnings, making, in_files=True)
         _of_each_table(lambda table: overwrite(warehouse, made[table]))
-        limits.report()
+        limits.report(_tables(spark, warehouse))
         return
     history = Frames(*(read(spark, warehouse, table) for table in INPUTS))
     if beginnings.num_rows < known.num_rows:
@@ -92,7 +93,7 @@ def rebuild_all(spark: SparkSession, settings: Settings) -> None:
             rows = with_settled(spark, warehouse, table_of(rebuilt, table), table)
             path = table_path(warehouse, table)
             retry_commit(path, partial(overwrite_frame, rows, path), by_spark=True)
-        limits.report()
+        limits.report(_tables(spark, warehouse))
     finally:
         rebuilt.unpersist()
 
@@ -147,7 +148,11 @@ def rebuild_affected(spark: SparkSession | None, settings: Settings, affected: p
     admitted = limits.admitted(with_named(settings.warehouse, affected, polled))
     if admitted.num_rows:
         _rebuild(spark, settings, admitted, polled)
-    limits.report()
+    limits.report(_tables(spark, settings.warehouse))
+
+
+def _tables(spark: SparkSession | None, warehouse: Path) -> Tables:
+    return tables_at(warehouse, lambda: required(spark))
 
 
 def _rebuild(spark: SparkSession | None, settings: Settings, new: pa.Table, polled: Callable[[], PolledTopics]) -> None:
@@ -308,7 +313,7 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
     except BrokenProcessPool as error:
         # The streams begin with everything again.
         report(lost_worker(error) or error, "Building")
-    spark = session("regroup build", cores=settings.cores, driver_memory=settings.driver_memory)
+    spark = session_of(settings, "build")
     start(spark, settings, once=args.once)
     return 0
 
@@ -317,7 +322,7 @@ def run_rebuild(settings: Settings, args: argparse.Namespace) -> int:
     """Run `regroup rebuild`."""
     _known(settings.warehouse)
     settings.hosts()  # Reports a missing key before Spark starts.
-    spark = session("regroup rebuild", cores=settings.cores, driver_memory=settings.driver_memory)
+    spark = session_of(settings, "rebuild")
     if args.quarantine:
         # Records added to a file that `maintain` is merging would be lost.
         with acquire(settings.warehouse, "maintain"):

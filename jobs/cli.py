@@ -102,7 +102,7 @@ def program() -> None:
     settle_allocators()
     trace_crashes()
     if sys.argv[1:2] and sys.argv[1] in WITHOUT_PANDAS and "DATABRICKS_RUNTIME_VERSION" not in os.environ:
-        without_pandas(but_for_spark=sys.argv[1] != "replay")
+        without_pandas(but_for_spark=True)
         # OpenBLAS, which nothing here calculates with, would start threads when NumPy is loaded.
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     # Never restored, because a traceback is printed after `main` has ended.
@@ -135,7 +135,8 @@ def _run(settings: Settings, args: argparse.Namespace, *, is_program: bool) -> i
         return command(settings, args)
     # Imported on use, like the command itself.
     runs = import_module("jobs.processes.runs")
-    recorded = runs.Runs(warehouse=settings.warehouse, job=args.command, say=warn, secrets=settings.secrets())
+    tables = import_module("jobs.spark.spark").tables_of(settings, args.command)
+    recorded = runs.Runs(tables=tables, job=args.command, say=warn, secrets=settings.secrets())
     with recorded, recorded.until_terminated():
         code = command(settings, args)
         if code:

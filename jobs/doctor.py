@@ -26,6 +26,7 @@ from jobs.setup.java import java_home
 from jobs.tables.create_tables import refuse_newer_tables
 from jobs.tables.delta_io import table_path
 from jobs.tables.durability import refuse_torn
+from jobs.tables.hard_links import has_hard_links
 from jobs.tables.unread_lines import unread_lines
 from schemas.bronze import BRONZE
 from schemas.records import OFFSETS_TOPIC
@@ -101,6 +102,8 @@ def _warehouse(warehouse: Path) -> Finding:
         except UserError as error:
             return Finding(subject="warehouse", is_ok=False, found=f"{warehouse} {why}", advice=str(error))
     found = f"{warehouse}, {len(known)} of {len(TABLES)} tables"
+    if not has_hard_links(warehouse):
+        found += ", written by Spark, because its file system has no hard links"
     return Finding(subject="warehouse", is_ok=True, found=found)
 
 

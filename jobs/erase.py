@@ -32,7 +32,7 @@ from jobs.gold.analyze_part import analysed_path
 from jobs.gold.storms import memory_path
 from jobs.maintain import existing_tables, vacuum
 from jobs.processes.process_lock import acquire
-from jobs.spark.spark import for_few_rows, session
+from jobs.spark.spark import for_few_rows, session_of
 from jobs.tables.delta_io import table_path
 from jobs.tables.engine import connect, show
 from jobs.tables.transactions import retry_commit
@@ -132,7 +132,7 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
     name = Name.of(args.cluster, group=args.group, host=args.host)
     if not existing_tables(settings.warehouse):
         raise UserError(f"The warehouse {settings.warehouse} has no tables: name another with --warehouse.")
-    spark = session("regroup erase", cores=settings.cores, driver_memory=settings.driver_memory)
+    spark = session_of(settings, "erase")
     # `maintain` would write rows again that it read before the erasure.
     with acquire(settings.warehouse, "maintain"):
         receipt = erase(spark, settings.warehouse, name, vacuum_days=0.0 if args.now else settings.vacuum_days)

@@ -21,7 +21,7 @@ from jobs.kafka.resume import is_empty, resume
 from jobs.kafka.topic_streams import logs, topics
 from jobs.spark.batch_merge import BatchMerge
 from jobs.spark.checkpoint import Checkpoint
-from jobs.spark.spark import session
+from jobs.spark.spark import session_of
 from jobs.spark.streams import OnFailure, Streams, report
 from jobs.tables.append import Once, append, append_frame
 from jobs.tables.create_tables import create_tables, needs_spark
@@ -51,7 +51,7 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
     writers = read_first(settings, once=args.once)
     if args.once and writers and all(writer.first.is_complete for writer in writers):
         return 0
-    spark = session("regroup ingest", cores=settings.cores, driver_memory=settings.driver_memory)
+    spark = session_of(settings, "ingest")
     start(spark, settings, once=args.once, writers=writers).wait()
     return 0
 

@@ -28,7 +28,7 @@ from jobs.processes.worker_process import WorkerProcess
 from jobs.retention.compact import FEW_FILES, Made, compact, merged_file
 from jobs.retention.merge_runs import merge_runs
 from jobs.retention.retention import DAY_MS, expire, kept_days
-from jobs.spark.spark import session
+from jobs.spark.spark import session_of
 from jobs.tables.as_of import opened
 from jobs.tables.delta_io import table_path
 from jobs.tables.transactions import CONFLICTS, is_local, retry_commit
@@ -65,7 +65,7 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
             f"The warehouse {settings.warehouse} has no tables yet: run `./regroup ingest` or `./regroup replay` "
             "first, or name another with --warehouse."
         )
-    spark = session("regroup maintain", cores=settings.cores, driver_memory=settings.driver_memory)
+    spark = session_of(settings, "maintain")
     with WorkerProcess(merged_file) as worker:
         maintenance = Maintenance(spark=spark, settings=settings, say=say, worker=worker)
         while True:

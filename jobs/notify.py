@@ -25,7 +25,7 @@ from jobs.config.settings import Settings
 from jobs.config.terminal import say
 from jobs.kafka.topic_watch import TopicWatch
 from jobs.processes.process_lock import acquire
-from jobs.tables.create_tables import create
+from jobs.spark.spark import tables_of
 from pipelines.gold.alerts.alert import AlertLimits, Facts
 from pipelines.gold.alerts.incidents import key_of, updated_alerts
 from pipelines.gold.alerts.rules import evaluate
@@ -132,7 +132,8 @@ class Notifier:
         self.delivery = Delivery(settings=settings, say=say, patience_s=AT_LAST_S if is_single else PATIENCE_S)
         self._server: MetricsServer | None = None
         self._unread: dict[str, str] = {}
-        create(settings.warehouse, ALERTS)
+        self._tables = tables_of(settings, "notify")
+        self._tables.ensure(ALERTS)
 
     def serve_metrics(self) -> None:
         """Start the metrics server. If its port is taken, report that and continue, because nothing else needs the
@@ -160,9 +161,9 @@ class Notifier:
         due = self.delivery.due(after, now)
         rows = _worth_keeping(before, after, due)
         # Stored before sending, because an alert that is sent but not stored could never be resolved.
-        alert_table.save(self.settings.warehouse, before, rows)
+        alert_table.save(self._tables, before, rows)
         sent = self.delivery.send(rows, due, now)
-        alert_table.save(self.settings.warehouse, rows, sent)
+        alert_table.save(self._tables, rows, sent)
         if self._server:
             groups = groups_named(self.settings)
             self._server.show(metrics(self._lake, facts, sent, self.delivery, now_ms=now, groups=groups))

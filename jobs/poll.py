@@ -20,7 +20,7 @@ from jobs.kafka.admin_poll import PERMISSIONS, Poller
 from jobs.kafka.kafka_client import cluster_id
 from jobs.processes.worker_thread import WorkerThread
 from jobs.silver.build_reassignments import rebuild_affected_reassignments
-from jobs.spark.spark import session
+from jobs.spark.spark import session_of
 from jobs.tables.append import Once, append
 from jobs.tables.create_tables import create_tables
 from jobs.tables.delta_io import claim, read
@@ -58,7 +58,7 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
         )
     for cluster in settings.clusters:
         claim(settings.warehouse, cluster.name, cluster_id(cluster.client()))
-    spark = session("regroup poll", cores=settings.cores, driver_memory=settings.driver_memory)
+    spark = session_of(settings, "poll")
     create_tables(spark, settings.warehouse, (*BRONZE, *REASSIGNMENT_TABLES))
     if args.once:
         for following in _follow(spark, settings, terminal.say, threading.Lock()):

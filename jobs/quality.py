@@ -24,8 +24,9 @@ from jobs.checks.quality_suite import Suite
 from jobs.config.errors import UserError
 from jobs.config.settings import Settings
 from jobs.config.terminal import say
-from jobs.tables import small_table
+from jobs.spark.spark import tables_of
 from jobs.tables.engine import show_files
+from jobs.tables.tables import Tables
 from schemas.operations import QUALITY_RESULTS
 from schemas.rows import QualityResultRow
 from schemas.rules import CHECKED, Rule, RuleKind, rules_of
@@ -45,7 +46,7 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
     Raises:
         UserError: the warehouse has no silver or gold table.
     """
-    quality = Quality(warehouse=settings.warehouse, say=say)
+    quality = Quality(tables=tables_of(settings, "quality"), say=say)
     if not quality.there():
         raise UserError(
             f"The warehouse {settings.warehouse} has no table of silver or gold yet: run `./regroup build` or "
@@ -64,9 +65,13 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
 class Quality:
     """The checks of one warehouse. `settle_seconds`: time after which a missing referenced row counts as missing."""
 
-    warehouse: Path
+    tables: Tables
     say: Say
     settle_seconds: float = SETTLE_SECONDS
+
+    @property
+    def warehouse(self) -> Path:
+        return self.tables.warehouse
 
     def there(self) -> list[Table]:
         """Return the existing tables that have rules."""
@@ -82,7 +87,7 @@ class Quality:
             self._report(table, found)
             results += found
         if results:
-            small_table.append(self.warehouse, QUALITY_RESULTS, results)
+            self.tables.append(QUALITY_RESULTS, results)
         return results
 
     def is_broken(self) -> bool:

@@ -21,7 +21,7 @@ from jobs.config.clusters import DEFAULT_CLUSTER, cluster_name
 from jobs.config.errors import UserError
 from jobs.config.settings import Settings
 from jobs.config.terminal import say
-from jobs.spark.spark import session
+from jobs.spark.spark import session_of
 from jobs.tables.append import append
 from jobs.tables.create_tables import create_tables, needs_spark
 from jobs.tables.delta_io import claim
@@ -77,7 +77,7 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
     # A session takes longer to start than most captures to replay.
     spark = None
     if needs_spark(settings.warehouse, (*BRONZE, *SILVER, *REASSIGNMENT_TABLES, *GOLD)):
-        spark = session("regroup replay", cores=settings.cores, driver_memory=settings.driver_memory)
+        spark = session_of(settings, "replay")
     create_tables(spark, settings.warehouse, (*BRONZE, *SILVER, *REASSIGNMENT_TABLES, MARKS))
     for number, batch in enumerate(batches, 1):
         size = f"{count(len(batch.records), 'record')}, {count(len(batch.lines), 'line')}"

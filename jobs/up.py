@@ -36,7 +36,7 @@ from jobs.processes.worker_process import NICER, WorkerProcess
 from jobs.retention.compact import merged_file
 from jobs.setup.jars import jars
 from jobs.spark.lost_worker import repeat
-from jobs.spark.spark import session
+from jobs.spark.spark import session_of, tables_of
 from jobs.tables.create_tables import create_tables, needs_spark
 from jobs.tables.new_rows import NewRows
 from jobs.tables.silver_rows import current_files
@@ -68,13 +68,14 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
         if not settings.clusters:
             settings = _embedded(settings, args.lab, stack, say)
         settings.warehouse.mkdir(parents=True, exist_ok=True)
-        runs = stack.enter_context(Runs(warehouse=settings.warehouse, job="up", say=say, secrets=settings.secrets()))
+        tables = tables_of(settings, "up", spare=1)
+        runs = stack.enter_context(Runs(tables=tables, job="up", say=say, secrets=settings.secrets()))
         address, pages = _pages(settings, stack)
         settings = replace(settings, dashboard_url=settings.dashboard_url or address)
         say(f"Pages: {address} (they fill as history is read)")
         runs.start("ingest", "build")
         writers = _read_and_build_first(settings, say, runs)
-        spark = session("regroup up", cores=settings.cores, spare=1, driver_memory=settings.driver_memory)
+        spark = session_of(settings, "up", spare=1)
         create_tables(spark, settings.warehouse, TABLES)
         notifying = Notifying(notifier=Notifier(settings, say=say))
         refuse_ended(pages, settings.warehouse.absolute().parent / PAGES_LOG)
@@ -200,7 +201,7 @@ def compact_and_maintain(
             try:
                 if is_due:
                     due = time.monotonic() + settings.maintain_seconds
-                    record = Runs(warehouse=settings.warehouse, job="maintain", say=say, secrets=settings.secrets())
+                    record = Runs(tables=tables_of(settings, "up"), job="maintain", say=say, secrets=settings.secrets())
                     with record, acquire(settings.warehouse, "maintain"):
                         maintenance.round()
                 else:

@@ -1,17 +1,13 @@
-"""Reads and writes the table `alerts` without Spark. The table has one row per incident."""
+"""Reads and writes the table `alerts`. The table has one row per incident."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import cast
-
-from deltalake import DeltaTable
 
 from dashboards.lake.lake import Lake, moment
 from jobs.alerting import alert_queries
-from jobs.tables.delta_io import table_path
-from pipelines.arrow_types import stored
+from jobs.tables.tables import Tables
 from pipelines.gold.alerts.incidents import GIVEN_UP_MS, key_of
 from schemas.gold import ALERTS
 from schemas.rows import AlertRow
@@ -25,17 +21,9 @@ def current_alerts(lake: Lake, now_ms: int, oldest_ms: int) -> list[AlertRow]:
     return cast("list[AlertRow]", lake.query(alert_queries.ALERTS, [ALERTS.name], MOST, since).rows)
 
 
-def save(warehouse: Path, before: Sequence[AlertRow], after: Sequence[AlertRow]) -> None:
+def save(tables: Tables, before: Sequence[AlertRow], after: Sequence[AlertRow]) -> None:
     """Change the rows `before` to `after` in one commit, or write nothing if they are equal. No row is ever deleted."""
     known = {key_of(row): row for row in before}
     changed = [row for row in after if known.get(key_of(row)) != row]
-    if not changed:
-        return
-    same = " AND ".join(f"old.{name} = new.{name}" for name in ALERTS.key)
-    (
-        DeltaTable(table_path(warehouse, ALERTS))
-        .merge(stored(changed, ALERTS), same, source_alias="new", target_alias="old")
-        .when_matched_update_all()
-        .when_not_matched_insert_all()
-        .execute()
-    )
+    if changed:
+        tables.merge(ALERTS, changed)

@@ -23,7 +23,7 @@ from types import FrameType, TracebackType
 from typing import NamedTuple, Self
 
 from jobs.config.errors import ERROR_LENGTH, UserError, one_line, wrapped
-from jobs.tables import small_table
+from jobs.tables.tables import Tables
 from schemas.operations import HEARTBEAT_MS, JOB_RUNS
 from schemas.rows import JobRunRow
 from schemas.states import JobOutcome
@@ -52,7 +52,7 @@ class _Entry(NamedTuple):
 class Runs:
     """The run of `job` in this process, and of jobs that are parts of it. `secrets` are removed from error texts."""
 
-    warehouse: Path
+    tables: Tables
     job: str
     say: Callable[[str], None]
     secrets: Sequence[str] = ()
@@ -154,11 +154,11 @@ class Runs:
 
     def _write(self, entries: Sequence[_Entry]) -> None:
         # A missing warehouse is not created, because its name may be a mistake.
-        if not entries or not self.warehouse.is_dir():
+        if not entries or not self.tables.warehouse.is_dir():
             return
         now = max(_now_ms(), self._written_ms + 1)
         try:
-            small_table.append(self.warehouse, JOB_RUNS, [_row(entry, now) for entry in entries])
+            self.tables.append(JOB_RUNS, [_row(entry, now) for entry in entries])
         except Exception as failure:  # noqa: BLE001 - a full disk, a read-only folder, a broken log: all the same here
             if not self._has_complained:
                 self._has_complained = True

@@ -14,8 +14,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from jobs.tables import small_table
 from jobs.tables.engine import connect, show
+from jobs.tables.tables import Tables
 from pipelines.limits import Limits
 from pipelines.long_names import shortened
 from schemas.bronze import COORDINATOR_EVENTS, COORDINATOR_RECORDS, OFFSET_COMMITS
@@ -85,7 +85,7 @@ class GroupLimits:
         self._has_news = self._has_news or kept.num_rows < affected.num_rows
         return kept
 
-    def report(self) -> None:
+    def report(self, tables: Tables) -> None:
         """Write the number of groups that are left out to `limits_reached`, at most once in `COUNT_SECONDS`.
 
         Call it after the other groups are built.
@@ -102,7 +102,7 @@ class GroupLimits:
         if found != self._reported:
             self._reported = found
             at = time.time_ns() // 1_000_000
-            small_table.append(self.warehouse, LIMITS_REACHED, [self._row(at, *each) for each in found])
+            tables.append(LIMITS_REACHED, [self._row(at, *each) for each in found])
 
     def _with_short_ids(self, affected: pa.Table) -> pa.Table:
         size = pc.fill_null(pc.binary_length(affected["group_id"]), 0)

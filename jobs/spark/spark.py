@@ -6,17 +6,19 @@ import os
 import shlex
 import sys
 import tempfile
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 from pyspark.sql import SparkSession
 
 from dashboards.lake.allocators import settle_allocators
+from jobs.config.settings import Settings
 from jobs.processes import python_launcher, template
 from jobs.setup.jars import jars
 from jobs.setup.java import java_home
 from jobs.spark import class_archive_file
 from jobs.spark.jvm_output import filtered_stderr
+from jobs.tables.tables import Tables, tables_at
 
 LOGGING = Path(__file__).with_name("log4j2.properties")
 
@@ -66,6 +68,17 @@ def session(app_name: str, *, cores: int = 2, spare: int = 0, driver_memory: str
         spark = builder.master(f"local[{cores + spare}]").getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
     return spark
+
+
+def session_of(settings: Settings, command: str, *, spare: int = 0) -> SparkSession:
+    """Return the session of a command, as `session` does, with the cores and the memory of its settings."""
+    name = f"regroup {command}"
+    return session(name, cores=settings.cores, spare=spare, driver_memory=settings.driver_memory)
+
+
+def tables_of(settings: Settings, command: str, *, spare: int = 0) -> Tables:
+    """Return the tables of the warehouse in the settings. Start the command's session if the warehouse needs it."""
+    return tables_at(settings.warehouse, partial(session_of, settings, command, spare=spare))
 
 
 @cache

@@ -1,12 +1,11 @@
 """Creates Delta tables from their definitions, with comments, NOT NULL keys and only basic reader features.
 
-In local mode deltalake creates them in a hundredth of a second, where Spark takes a second each. On Databricks the
-tables are clustered, and only Spark can write those.
+In local mode deltalake creates them in a hundredth of a second, where Spark takes a second each. In a folder without
+hard links, such as a volume of Databricks, deltalake cannot write, so Spark creates the tables, and clusters them.
 """
 
 from __future__ import annotations
 
-import os
 import shutil
 import time
 from collections.abc import Collection, Sequence
@@ -22,7 +21,8 @@ from deltalake.exceptions import DeltaError
 from jobs.config.errors import UserError
 from jobs.config.terminal import say
 from jobs.tables.delta_io import WRITERS, required, table_path
-from jobs.tables.transactions import is_local, table_lock
+from jobs.tables.hard_links import has_hard_links
+from jobs.tables.transactions import is_local, retry_commit, table_lock
 from pipelines.arrow_types import schema_of
 from schemas.tables import SCHEMA_VERSION, VERSION_PROPERTY, Column, Table, schema_version
 
@@ -55,7 +55,7 @@ LOCAL_PROPERTIES = {
 
 
 def create_tables(spark: SparkSession | None, warehouse: str | Path, tables: Collection[Table]) -> None:
-    """Create the missing tables; on Databricks, cluster them as their definitions say.
+    """Create the missing tables. Those that Spark writes are clustered as their definitions say.
 
     A table of an earlier version of Regroup gets the missing columns, with NULL in its existing rows. The session may
     be None unless `needs_spark`.
@@ -63,26 +63,27 @@ def create_tables(spark: SparkSession | None, warehouse: str | Path, tables: Col
     Raises:
         UserError: a newer version of Regroup wrote a table.
     """
-    clustered = [table for table in tables if _is_clustered(table_path(warehouse, table), table)]
+    by_spark = [table for table in tables if _is_by_spark(warehouse, table)]
     for table in tables:
-        if table not in clustered:
+        if table not in by_spark:
             create(warehouse, table)
-    if not clustered:
+    if not by_spark:
         return
     with ThreadPoolExecutor(WRITERS) as pool:
-        list(pool.map(lambda table: _create_by_spark(required(spark), table_path(warehouse, table), table), clustered))
+        list(pool.map(lambda table: _create_by_spark(required(spark), table_path(warehouse, table), table), by_spark))
 
 
 def needs_spark(warehouse: str | Path, tables: Collection[Table]) -> bool:
-    """Return whether one of the tables is clustered, or will be if it is missing."""
-    return any(_is_clustered(table_path(warehouse, table), table) for table in tables)
+    """Return whether Spark writes one of the tables, or will if it is missing."""
+    return any(_is_by_spark(warehouse, table) for table in tables)
 
 
-def _is_clustered(path: str, table: Table) -> bool:
-    """Return whether the table is clustered, or will be if it is missing. Earlier versions always clustered tables."""
+def _is_by_spark(warehouse: str | Path, table: Table) -> bool:
+    """Return whether Spark writes the table, or will if it is missing. Earlier versions clustered all tables."""
+    path = table_path(warehouse, table)
     if deltalake.DeltaTable.is_deltatable(path):
         return not is_local(path)
-    return bool(table.cluster_by) and "DATABRICKS_RUNTIME_VERSION" in os.environ
+    return not has_hard_links(Path(warehouse))
 
 
 def create(warehouse: str | Path, table: Table) -> None:
@@ -155,7 +156,10 @@ def _create_by_spark(spark: SparkSession, path: str, table: Table) -> None:
         )
     for key, value in PROPERTIES.items():
         builder = builder.property(key, value)
-    builder.clusterBy(*table.cluster_by).execute()
+    if table.cluster_by:
+        builder = builder.clusterBy(*table.cluster_by)
+    # Another process may create the table at the same time; then nothing is left to do.
+    retry_commit(path, builder.execute, alone=True)
 
 
 def _bring_up_to_date_by_spark(spark: SparkSession, path: str, table: Table) -> None:

@@ -22,6 +22,7 @@ from deltalake import DeltaTable
 from deltalake.exceptions import CommitFailedError
 
 from jobs.tables.durability import on_disk
+from jobs.tables.hard_links import has_hard_links
 
 CONFLICTS = (
     exceptions.ConcurrentAppendException,
@@ -30,6 +31,7 @@ CONFLICTS = (
     exceptions.ConcurrentTransactionException,
     exceptions.ConcurrentWriteException,
     exceptions.MetadataChangedException,
+    exceptions.ProtocolChangedException,
     CommitFailedError,
 )
 """Delta's exceptions for a commit that came second. They have no common base class."""
@@ -41,12 +43,13 @@ T = TypeVar("T")
 
 
 def is_local(path: str) -> bool:
-    """Return whether deltalake writes the table at `path`. It cannot if the table is clustered, as on Databricks.
+    """Return whether deltalake writes the table at `path`.
 
-    Spark then needs an exclusive lock: on a local disk its commit may overwrite a simultaneous commit from outside its
+    It cannot if the table is clustered, or if the file system has no hard links, as a volume of Databricks. Where it
+    can, Spark needs an exclusive lock: on a local disk its commit may overwrite a simultaneous commit from outside its
     JVM (Delta's LocalLogStore).
     """
-    return _is_unclustered(path, Path(path, "_delta_log").stat().st_ino)
+    return has_hard_links(Path(path).parent) and _is_unclustered(path, Path(path, "_delta_log").stat().st_ino)
 
 
 @lru_cache(maxsize=1_000)

@@ -13,6 +13,7 @@ from pathlib import Path
 from jobs import cli
 from jobs.alerting import alert_table
 from jobs.alerting.delivery import Delivery, Due
+from jobs.tables.tables import Tables
 from schemas.rows import AlertRow
 
 POINTS = ("between keeping and sending", "between sending and saving")
@@ -27,10 +28,10 @@ def halt(file: Path) -> None:
 def main(point: str, file: Path, arguments: list[str]) -> int:
     save, send = alert_table.save, Delivery.send
 
-    def halting_save(warehouse: Path, before: Sequence[AlertRow], after: Sequence[AlertRow]) -> None:
+    def halting_save(tables: Tables, before: Sequence[AlertRow], after: Sequence[AlertRow]) -> None:
         if any(row["sent_to"] for row in after if row not in before):
             halt(file)
-        save(warehouse, before, after)
+        save(tables, before, after)
 
     def halting_send(self: Delivery, rows: Sequence[AlertRow], due: Due, now_ms: int) -> list[AlertRow]:
         if any(due.values()):

@@ -16,6 +16,7 @@ from jobs.kafka.topic_watch import TopicWatch
 from jobs.lab.broker import Broker
 from jobs.tables.create_tables import create, create_tables
 from jobs.tables.delta_io import read
+from jobs.tables.tables import FolderTables
 from schemas.gold import ALERTS
 from schemas.records import OFFSETS_TOPIC
 from testing.alerts.receiving import free_port
@@ -26,8 +27,8 @@ from tests.alerts.test_incidents import NOW, after, alert
 def test_spark_reads_the_table_that_deltalake_wrote_with_its_comments(spark, warehouse):
     create(warehouse, ALERTS)
     rows = after([], alert(), alert("billing"))
-    alert_table.save(warehouse, [], rows)
-    alert_table.save(warehouse, rows, [row | {"sent_to": ["am"], "last_sent_at": NOW} for row in rows])
+    alert_table.save(FolderTables(warehouse), [], rows)
+    alert_table.save(FolderTables(warehouse), rows, [row | {"sent_to": ["am"], "last_sent_at": NOW} for row in rows])
     create_tables(spark, warehouse, [ALERTS])
     found = read(spark, warehouse, ALERTS)
     assert {("orders", "am"), ("billing", "am")} == {(row["subject"], row["sent_to"][0]) for row in found.collect()}
@@ -40,7 +41,7 @@ def test_a_table_that_spark_made_can_be_written(spark, warehouse):
     create_tables(spark, warehouse, [ALERTS])
     create(warehouse, ALERTS)
     rows = after([], alert())
-    alert_table.save(warehouse, [], rows)
+    alert_table.save(FolderTables(warehouse), [], rows)
     assert rows == alert_table.current_alerts(LocalLake(warehouse), NOW, NOW)
 
 
@@ -48,12 +49,12 @@ def test_what_is_saved_is_read_back_and_nothing_is_written_twice(warehouse):
     create(warehouse, ALERTS)
     lake = LocalLake(warehouse, fresh_seconds=0)
     rows = after([], alert(), alert("billing"))
-    alert_table.save(warehouse, [], rows)
+    alert_table.save(FolderTables(warehouse), [], rows)
     assert sorted(rows, key=lambda row: row["subject"]) == sorted(
         alert_table.current_alerts(lake, NOW, NOW), key=lambda row: row["subject"]
     )
     version = lake.versions()[ALERTS.name]
-    alert_table.save(warehouse, rows, [dict(row) for row in rows])
+    alert_table.save(FolderTables(warehouse), rows, [dict(row) for row in rows])
     assert version == lake.versions()[ALERTS.name]
 
 

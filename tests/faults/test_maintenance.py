@@ -17,6 +17,7 @@ from jobs.tables.delta_io import table_path
 from schemas.bronze import BRONZE
 from schemas.operations import OPERATIONS
 from schemas.silver import GENERATIONS
+from testing.warehouses.without_hard_links import refuse_in
 from tests.faults.matrix import Trial
 from tests.faults.process import Job
 from tests.faults.tables import Difference, content
@@ -112,7 +113,7 @@ def clustered(tmp_path_factory, spark) -> Path:
     """Tables that only Spark writes, each in many files, which OPTIMIZE puts together."""
     warehouse = tmp_path_factory.mktemp("clustered") / "warehouse"
     with pytest.MonkeyPatch.context() as patched:
-        patched.setenv("DATABRICKS_RUNTIME_VERSION", "18")
+        refuse_in(patched)
         create_tables(spark, warehouse, tuple(dict.fromkeys((*BRONZE, *CLUSTERED))))
     bronze = batches(BATCHES)
     for table in CLUSTERED:

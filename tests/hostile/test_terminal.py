@@ -15,6 +15,7 @@ from jobs import cli
 from jobs.config.errors import UserError, one_line
 from jobs.config.terminal import say
 from jobs.processes.runs import Runs
+from jobs.tables.tables import FolderTables
 from schemas.visible import VisibleStream, visible_text
 
 ROOT = Path(__file__).parents[2]
@@ -80,7 +81,7 @@ def test_a_stream_that_cannot_encode_a_sign_gets_an_escape_sequence() -> None:
 
 
 def test_the_error_of_a_run_is_kept_with_signs(tmp_path) -> None:
-    runs = Runs(warehouse=tmp_path, job="ingest", say=say)
+    runs = Runs(tables=FolderTables(tmp_path), job="ingest", say=say)
     assert SIGNS == runs._sentence(UserError(EVIL))
     assert SIGNS == one_line(UserError(EVIL))
 

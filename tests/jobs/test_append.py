@@ -15,6 +15,7 @@ from jobs.tables.new_rows import NewRows
 from jobs.tables.transactions import is_local
 from pipelines.arrow_types import row_type
 from schemas.bronze import COORDINATOR_EVENTS, OFFSET_COMMITS, QUARANTINE
+from testing.warehouses.without_hard_links import refuse_in
 
 AT = datetime(2026, 11, 1, tzinfo=UTC)
 VALUES = {
@@ -24,10 +25,10 @@ VALUES = {
 }
 
 
-@pytest.fixture(params=["here", "on Databricks"])
+@pytest.fixture(params=["here", "on a volume"])
 def is_here(request, monkeypatch) -> bool:
-    if request.param == "on Databricks":
-        monkeypatch.setenv("DATABRICKS_RUNTIME_VERSION", "18")
+    if request.param == "on a volume":
+        refuse_in(monkeypatch)
     return request.param == "here"
 
 

@@ -13,7 +13,7 @@ from deltalake.exceptions import TableNotFoundError
 from jobs.tables.as_of import as_of, opened, versions
 from jobs.tables.create_tables import create
 from jobs.tables.delta_io import table_path
-from jobs.tables.small_table import append
+from jobs.tables.tables import FolderTables
 from schemas.operations import JOB_RUNS
 from tests.whole_rows import whole
 
@@ -21,7 +21,7 @@ RUN = whole({"job": "poll", "run_id": "1", "told_at": 0, "started_at": 0, "outco
 
 
 def add(warehouse) -> None:
-    append(warehouse, JOB_RUNS, [RUN])
+    FolderTables(warehouse).append(JOB_RUNS, [RUN])
 
 
 def test_it_is_opened_once_until_somebody_writes(warehouse) -> None:

@@ -54,7 +54,7 @@ def test_a_missing_settings_file_is_named(sentence, tmp_path) -> None:
 
 
 def test_ingest_without_a_cluster_says_how_to_name_one(sentence, tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr("jobs.ingest.session", lambda *_, **__: None)
+    monkeypatch.setattr("jobs.ingest.session_of", lambda *_, **__: None)
     assert "--bootstrap-servers" in sentence("ingest", "--once", "--warehouse", str(tmp_path))
 
 

@@ -26,6 +26,7 @@ from schemas.bronze import BRONZE, COVERAGE
 from schemas.gold import ALERTS, GOLD
 from schemas.operations import JOB_RUNS
 from schemas.silver import GROUPS, REASSIGNMENT_TABLES, SILVER
+from testing.warehouses.without_hard_links import refuse_in
 
 
 def begun(path: str, *, seconds_ago: float) -> Path:
@@ -41,9 +42,9 @@ def begun(path: str, *, seconds_ago: float) -> Path:
 
 
 @pytest.fixture
-def on_databricks(monkeypatch) -> None:
+def on_a_volume(monkeypatch) -> None:
     """Where Spark makes tables."""
-    monkeypatch.setenv("DATABRICKS_RUNTIME_VERSION", "17.3")
+    refuse_in(monkeypatch)
 
 
 @pytest.mark.parametrize("table", [*BRONZE, *SILVER, *REASSIGNMENT_TABLES, *GOLD], ids=lambda table: table.name)
@@ -57,9 +58,7 @@ def test_a_table_is_as_defined_for_spark_and_its_writes(spark, warehouse, table)
 
 
 @pytest.mark.parametrize("table", [COVERAGE, ALERTS], ids=lambda table: table.name)
-def test_on_databricks_a_table_differs_in_its_clustering_alone(
-    spark, warehouse, tmp_path, on_databricks, table
-) -> None:
+def test_on_a_volume_a_table_differs_in_its_clustering_alone(spark, warehouse, tmp_path, on_a_volume, table) -> None:
     create_tables(spark, tmp_path / "other", [table])
     create(warehouse, table)
     theirs, ours = (DeltaTable(table_path(folder, table)) for folder in (tmp_path / "other", warehouse))
@@ -71,14 +70,14 @@ def test_on_databricks_a_table_differs_in_its_clustering_alone(
     assert not ours.protocol().writer_features
 
 
-def test_a_table_that_was_begun_and_left_is_made(spark, warehouse, on_databricks) -> None:
+def test_a_table_that_was_begun_and_left_is_made(spark, warehouse, on_a_volume) -> None:
     log = begun(table_path(warehouse, COVERAGE), seconds_ago=UNFINISHED_S)
     create_tables(spark, warehouse, [COVERAGE])
     assert 0 == read(spark, warehouse, COVERAGE).count()
     assert not list(log.glob("*.tmp"))
 
 
-def test_a_table_that_somebody_makes_just_now_is_waited_for(spark, warehouse, tmp_path, on_databricks) -> None:
+def test_a_table_that_somebody_makes_just_now_is_waited_for(spark, warehouse, tmp_path, on_a_volume) -> None:
     create_tables(spark, tmp_path / "other", [COVERAGE])
     theirs = Path(table_path(tmp_path / "other", COVERAGE)) / "_delta_log" / f"{0:020}.json"
     log = begun(table_path(warehouse, COVERAGE), seconds_ago=0)
@@ -120,13 +119,13 @@ def made_by_spark(spark, tmp_path_factory) -> Path:
     """All tables as Databricks makes them, which takes half a minute; each test has its own copy."""
     folder = tmp_path_factory.mktemp("clustered") / "warehouse"
     with pytest.MonkeyPatch.context() as patched:
-        patched.setenv("DATABRICKS_RUNTIME_VERSION", "17.3")
+        refuse_in(patched)
         create_tables(spark, folder, ALL)
     return folder
 
 
 @pytest.fixture
-def clustered(made_by_spark, warehouse, on_databricks) -> Path:
+def clustered(made_by_spark, warehouse, on_a_volume) -> Path:
     shutil.copytree(made_by_spark, warehouse)
     return warehouse
 

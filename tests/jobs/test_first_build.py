@@ -46,7 +46,7 @@ def bronze(warehouse, *, batches=1, capture=NAME):
 
 def build_alone(warehouse, monkeypatch) -> None:
     """`regroup build --once` that may not start a session."""
-    monkeypatch.setattr(jobs.build, "session", lambda *_, **__: pytest.fail("a Spark session was started"))
+    monkeypatch.setattr(jobs.build, "session_of", lambda *_, **__: pytest.fail("a Spark session was started"))
     assert 0 == jobs.build.run(Settings(warehouse=warehouse), argparse.Namespace(once=True))
 
 

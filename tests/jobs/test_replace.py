@@ -14,6 +14,7 @@ from jobs.tables.replace import replace_rows
 from jobs.tables.transactions import is_local
 from pipelines.arrow_types import row_type
 from schemas.silver import GENERATIONS, GROUPS
+from testing.warehouses.without_hard_links import refuse_in
 
 START = datetime(2026, 11, 1, tzinfo=UTC)
 
@@ -30,11 +31,11 @@ def rows(table, numbers, **values) -> pa.Table:
     return pa.Table.from_struct_array(pa.array(described, row_type(table)))
 
 
-@pytest.fixture(params=["here", "on Databricks"], autouse=True)
+@pytest.fixture(params=["here", "on a volume"], autouse=True)
 def place(request, monkeypatch) -> None:
     """Tables are made, and so written, otherwise on Databricks."""
-    if request.param == "on Databricks":
-        monkeypatch.setenv("DATABRICKS_RUNTIME_VERSION", "18")
+    if request.param == "on a volume":
+        refuse_in(monkeypatch)
 
 
 def written(path, before) -> int:

@@ -20,6 +20,7 @@ from schemas.bronze import BRONZE
 from schemas.gold import CLUSTER_PATTERNS, GROUP_TABLES, MARKS, PATTERNS, STORMS
 from schemas.silver import REASSIGNMENT_TABLES, SILVER
 from testing.recordings import CAPTURES
+from testing.warehouses.without_hard_links import refuse_in
 
 BUILT = (*SILVER, *REASSIGNMENT_TABLES, *GROUP_TABLES, CLUSTER_PATTERNS, STORMS, MARKS)
 FILLED = {
@@ -35,7 +36,7 @@ def refused(*_args, **_named) -> None:
 
 
 def replay_alone(warehouse, name, monkeypatch, *options) -> None:
-    monkeypatch.setattr(jobs.replay, "session", refused)
+    monkeypatch.setattr(jobs.replay, "session_of", refused)
     assert 0 == main(["replay", str(CAPTURES / name), "--warehouse", str(warehouse), *options])
 
 
@@ -86,7 +87,7 @@ def test_rows_beyond_those_of_one_rebuild_are_made_in_parts_and_files(tmp_path, 
     assert len(list((parts / "generations").glob("*.parquet"))) > len(list((whole / "generations").glob("*.parquet")))
 
 
-def test_on_databricks_and_for_clustered_tables_it_needs_a_session(tmp_path, monkeypatch) -> None:
+def test_on_a_volume_and_for_clustered_tables_it_needs_a_session(tmp_path, monkeypatch) -> None:
     assert not needs_spark(tmp_path, BUILT)
-    monkeypatch.setenv("DATABRICKS_RUNTIME_VERSION", "17.3")
+    refuse_in(monkeypatch)
     assert needs_spark(tmp_path, BUILT)

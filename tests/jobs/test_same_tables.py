@@ -25,11 +25,14 @@ from jobs.replay import Capture, CaptureRecords, replay, split
 from jobs.silver.inputs import SilverInputs
 from jobs.silver.silver_tasks import silver_by_tasks
 from jobs.tables.create_tables import create_tables
+from jobs.tables.delta_io import table_path
+from jobs.tables.transactions import is_local
 from pipelines.decoding.record_decoding import is_offset_commit
 from schemas.bronze import BRONZE
 from schemas.silver import SILVER
 from testing.recordings import CAPTURES
 from testing.waiting import wait_until
+from testing.warehouses.without_hard_links import refuse_in
 from tests.faults.points import done
 from tests.faults.process import LONGEST_S, Job
 from tests.jobs.conftest import CLUSTER, NAME, built, differing, rebuilt, replayed, silver
@@ -37,6 +40,15 @@ from tests.jobs.conftest import CLUSTER, NAME, built, differing, rebuilt, replay
 
 def test_a_replay_in_shuffled_batches_gives_the_tables_of_one_batch(spark, expected, warehouse) -> None:
     assert differing(expected, replayed(spark, warehouse, batches=3, seed=5)) == {}
+    assert differing(expected, rebuilt(spark, warehouse)) == {}, "silver again from bronze"
+
+
+def test_spark_in_a_folder_without_hard_links_gives_the_tables_of_a_local_folder(
+    spark, expected, warehouse, monkeypatch
+) -> None:
+    refuse_in(monkeypatch)
+    assert differing(expected, replayed(spark, warehouse, batches=2, seed=7)) == {}
+    assert not any(is_local(table_path(warehouse, table)) for table in (*BRONZE, *SILVER))
     assert differing(expected, rebuilt(spark, warehouse)) == {}, "silver again from bronze"
 
 

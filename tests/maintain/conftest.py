@@ -15,10 +15,10 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from jobs.replay import Capture, bronze_of, split
-from jobs.tables import small_table
 from jobs.tables.append import append
 from jobs.tables.create_tables import create
 from jobs.tables.delta_io import table_path
+from jobs.tables.tables import FolderTables
 from pipelines.arrow_types import schema_of, stored
 from pipelines.silver.rows import silver_rows
 from schemas.bronze import (
@@ -86,7 +86,7 @@ def make(spark, warehouse: Path, bronze: Sequence[Bronze]) -> None:
     add(spark, warehouse, bronze)
     made = rebuilt(bronze)
     for table in SILVER:
-        small_table.append(warehouse, table, made[table.name])
+        FolderTables(warehouse).append(table, made[table.name])
 
 
 @pytest.fixture(scope="session")

@@ -17,8 +17,8 @@ from jobs.erase import Name, erase
 from jobs.gold.analyze_part import analysed_path
 from jobs.gold.storm_memory import SCHEMA, Memory
 from jobs.gold.storms import memory_path
-from jobs.tables import small_table
 from jobs.tables.delta_io import table_path
+from jobs.tables.tables import FolderTables
 from schemas.bronze import COORDINATOR_EVENTS, COORDINATOR_RECORDS, OFFSET_COMMITS, QUARANTINE
 from schemas.gold import ADVICE, ALERTS, GROUP_TABLES, STORMS
 from schemas.operations import QUALITY_RESULTS
@@ -53,13 +53,12 @@ def described(recorded) -> tuple[Path, str]:
     about = {"cluster": CLUSTER, "started_at": 1}
     stuck = about | {"alert_name": "stuck", "subject": group}
     storm = about | {"alert_name": "storm", "subject": "", "summary": f"{group} and other-group"}
-    small_table.append(recorded, ALERTS, [whole(stuck, ALERTS), whole(storm, ALERTS)])
+    FolderTables(recorded).append(ALERTS, [whole(stuck, ALERTS), whole(storm, ALERTS)])
     hit = [{"group_id": g, "rebalances": 2, "lost_resource_seconds": 1.5} for g in (group, "other-group")]
     both = {"cluster": CLUSTER, "storm_id": "s", "started_at": 1, "group_ids": [group, "other-group"], "by_group": hit}
     write_deltalake(table_path(recorded, STORMS), arrow(STORMS, [both]), mode="append")
     rule = {"table_name": "t", "checked_at": 1, "rule": "r"}
-    small_table.append(
-        recorded,
+    FolderTables(recorded).append(
         QUALITY_RESULTS,
         [whole(rule | {"examples": [f"kafka, {group}, 0", "kafka, other, 0"]}, QUALITY_RESULTS)],
     )

@@ -22,9 +22,9 @@ from jobs.retention.compact import merged_file
 from jobs.retention.merge_runs import SETTLED_MS, merge_runs
 from jobs.retention.merged_hour import HOUR_MS, merged_files, merged_hour
 from jobs.retention.retention import DAY_MS
-from jobs.tables import small_table
 from jobs.tables.delta_io import follow, table_path
 from jobs.tables.new_rows import NewRows
+from jobs.tables.tables import FolderTables
 from jobs.tables.transactions import retry_commit, table_lock
 from pipelines.arrow_types import stored
 from schemas.bronze import COORDINATOR_RECORDS, COVERAGE, OFFSET_COMMITS
@@ -262,8 +262,8 @@ def test_build_and_rebuild_keep_silver_after_commits_and_lines_are_kept_no_longe
     old, late = [earlier(part) for part in parts], parts.pop()
     make(spark, warehouse, [*old, *parts])
     newest, settings = newest_ms(warehouse), Settings(warehouse=warehouse, quiet_ms=QUIET_MS)
-    small_table.append(
-        warehouse, JOB_RUNS, [whole({"job": "j", "run_id": "r", "told_at": at}, JOB_RUNS) for at in (1, newest)]
+    FolderTables(warehouse).append(
+        JOB_RUNS, [whole({"job": "j", "run_id": "r", "told_at": at}, JOB_RUNS) for at in (1, newest)]
     )
     printed = maintained(spark, warehouse, now_ms=newest + DAY_MS, keep_commits_days=90, keep_bronze_days=90)
     assert 3 == len([line for line in printed if "older than 90 days deleted" in line]), printed
@@ -289,14 +289,14 @@ def test_build_and_rebuild_keep_silver_after_commits_and_lines_are_kept_no_longe
 
 def test_rows_of_operations_are_kept_as_long_as_their_setting_says(spark, warehouse) -> None:
     result = whole({"table_name": "t", "rule": "r"}, QUALITY_RESULTS)
-    small_table.append(warehouse, QUALITY_RESULTS, [result | {"checked_at": at * DAY_MS} for at in (1, 50, 100)])
+    FolderTables(warehouse).append(QUALITY_RESULTS, [result | {"checked_at": at * DAY_MS} for at in (1, 50, 100)])
     (printed, _) = maintained(spark, warehouse, now_ms=101 * DAY_MS, keep_operations_days=60)
     assert "1 row older than 60 days deleted" in printed
     assert [50, 100] == sorted(r["checked_at"].timestamp() * 1000 // DAY_MS for r in rows(warehouse, QUALITY_RESULTS))
 
 
 def test_files_of_versions_that_a_reader_may_still_have_stay(recorded) -> None:
-    small_table.append(recorded, GROUPS, rebuilt(batches())[GROUPS.name])
+    FolderTables(recorded).append(GROUPS, rebuilt(batches())[GROUPS.name])
     pinned = DeltaTable(table_path(recorded, GROUPS))
     DeltaTable(table_path(recorded, GROUPS)).optimize.compact()
     begun = recorded / GROUPS.name / "part-of-a-commit-under-way.parquet"

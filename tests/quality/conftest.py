@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from jobs.quality import Quality
-from jobs.tables import small_table
+from jobs.tables.tables import FolderTables
 from schemas.gold import STORMS
 from schemas.silver import GENERATION_MEMBERS, GENERATIONS, GROUPS
 from tests.quality.breaking import made
@@ -16,7 +16,7 @@ from tests.quality.breaking import made
 @pytest.fixture
 def sound(warehouse: Path) -> Path:
     for table in (GROUPS, GENERATIONS, GENERATION_MEMBERS, STORMS):
-        small_table.append(warehouse, table, made(table).clean[:2])
+        FolderTables(warehouse).append(table, made(table).clean[:2])
     return warehouse
 
 
@@ -27,4 +27,4 @@ def printed() -> list[str]:
 
 @pytest.fixture
 def quality(sound: Path, printed: list[str]) -> Quality:
-    return Quality(warehouse=sound, say=printed.append, settle_seconds=0)
+    return Quality(tables=FolderTables(sound), say=printed.append, settle_seconds=0)

@@ -18,8 +18,8 @@ from jobs.checks.quality_rows import TableVersion
 from jobs.cli import main
 from jobs.config.settings import Settings
 from jobs.quality import Quality
-from jobs.tables import small_table
 from jobs.tables.delta_io import table_path
+from jobs.tables.tables import FolderTables
 from jobs.up import check_quality
 from schemas.gold import STORMS
 from schemas.operations import QUALITY_RESULTS
@@ -48,7 +48,7 @@ def storm(name: str, **changed):
 
 def test_what_was_recorded_keeps_every_rule(warehouse) -> None:
     recorded.store(warehouse, recorded.rows_of(RECORDED))
-    found = Quality(warehouse=warehouse, say=str, settle_seconds=0).round()
+    found = Quality(tables=FolderTables(warehouse), say=str, settle_seconds=0).round()
     assert {} == broken(found)
     assert {table.name for table in CHECKED} == {row["table_name"] for row in found}
     assert all(row["rows_checked"] for row in found if row["table_name"] in ("generations", "stalls", "reassignments"))
@@ -64,7 +64,7 @@ def test_a_version_is_checked_once(quality) -> None:
 
 def test_of_a_table_that_grew_only_the_new_rows_are_looked_at(quality) -> None:
     quality.round()
-    small_table.append(quality.warehouse, STORMS, [storm("new")])
+    FolderTables(quality.warehouse).append(STORMS, [storm("new")])
     found = quality.round()
     assert {STORMS.name} == {row["table_name"] for row in found}
     assert {1} == looked_at(found, STORMS)
@@ -72,7 +72,7 @@ def test_of_a_table_that_grew_only_the_new_rows_are_looked_at(quality) -> None:
 
 def test_a_key_that_an_earlier_version_has_is_found_again(quality) -> None:
     quality.round()
-    small_table.append(quality.warehouse, STORMS, [made(STORMS).clean[0]])
+    FolderTables(quality.warehouse).append(STORMS, [made(STORMS).clean[0]])
     found = quality.round()
     assert {("storms", "key is unique"): 1} == broken(found)
     assert {1} == looked_at(found, STORMS)
@@ -80,10 +80,10 @@ def test_a_key_that_an_earlier_version_has_is_found_again(quality) -> None:
 
 def test_a_broken_table_is_checked_whole_until_it_is_whole(quality, printed) -> None:
     quality.round()
-    small_table.append(quality.warehouse, STORMS, [storm("odd", score=1.5)])
+    FolderTables(quality.warehouse).append(STORMS, [storm("odd", score=1.5)])
     assert {("storms", "0 <= score <= 1"): 1} == broken(quality.round())
     assert quality.is_broken()
-    small_table.append(quality.warehouse, STORMS, [storm("fine")])
+    FolderTables(quality.warehouse).append(STORMS, [storm("fine")])
     found = quality.round()
     assert {("storms", "0 <= score <= 1"): 1} == broken(found)
     assert {4} == looked_at(found, STORMS)
@@ -96,7 +96,7 @@ def test_a_broken_table_is_checked_whole_until_it_is_whole(quality, printed) -> 
 def test_a_table_of_the_same_name_is_another_table(quality, tmp_path) -> None:
     quality.round()
     (quality.warehouse / STORMS.name).rename(tmp_path / "old")
-    small_table.append(quality.warehouse, STORMS, [storm("a"), storm("b"), storm("c")])
+    FolderTables(quality.warehouse).append(STORMS, [storm("a"), storm("b"), storm("c")])
     assert {3} == looked_at(quality.round(), STORMS)
 
 
@@ -110,25 +110,25 @@ def test_rules_that_changed_are_held_against_all_rows_again(quality) -> None:
 def test_a_member_without_its_generation_is_found_wherever_it_stands(quality) -> None:
     quality.round()
     DeltaTable(table_path(quality.warehouse, GENERATIONS)).delete("group_id = 'row 0'")
-    small_table.append(
-        quality.warehouse, GENERATION_MEMBERS, [made(GENERATION_MEMBERS).clean[1] | {"member_id": "new"}]
+    FolderTables(quality.warehouse).append(
+        GENERATION_MEMBERS, [made(GENERATION_MEMBERS).clean[1] | {"member_id": "new"}]
     )
     found = broken(quality.round())
     assert {("generation_members", "generation_id is in generations")} <= set(found)
 
 
 def test_what_is_only_about_to_be_written_is_not_missed(quality, monkeypatch) -> None:
-    small_table.append(quality.warehouse, GENERATIONS, [late := made(GENERATIONS).clean[0] | {"group_id": "late"}])
+    FolderTables(quality.warehouse).append(GENERATIONS, [late := made(GENERATIONS).clean[0] | {"group_id": "late"}])
 
     def settle(_: float) -> None:
-        small_table.append(quality.warehouse, GROUPS, [made(GROUPS).clean[0] | {"group_id": late["group_id"]}])
+        FolderTables(quality.warehouse).append(GROUPS, [made(GROUPS).clean[0] | {"group_id": late["group_id"]}])
 
     monkeypatch.setattr("jobs.quality.time.sleep", settle)
     assert {} == broken(quality.check(GENERATIONS))
 
 
 def test_a_broken_rule_is_exit_code_1_also_when_nothing_is_new(sound, capsys) -> None:
-    small_table.append(sound, STALLS, [made(STALLS).clean[0] | {"group_id": "odd", "cause": "weather"}])
+    FolderTables(sound).append(STALLS, [made(STALLS).clean[0] | {"group_id": "odd", "cause": "weather"}])
     for _ in range(2):
         assert main(["quality", "--once", "--warehouse", str(sound)]) == 1
     results = capsys.readouterr().out
@@ -138,7 +138,7 @@ def test_a_broken_rule_is_exit_code_1_also_when_nothing_is_new(sound, capsys) ->
 
 def test_a_rule_that_only_leaves_something_out_is_no_failure(sound) -> None:
     DeltaTable(table_path(sound, GROUPS)).delete("group_id = 'row 0'")
-    quality = replace(Quality(warehouse=sound, say=str), settle_seconds=0)
+    quality = replace(Quality(tables=FolderTables(sound), say=str), settle_seconds=0)
     assert {"warning"} == {row["severity"] for row in quality.round() if not row["passed"]}
     assert not quality.is_broken()
 
@@ -164,7 +164,7 @@ def test_a_check_asks_no_network_and_leaves_no_file_where_it_runs(quality, tmp_p
 
 def test_data_docs_show_hostile_text_as_text_and_may_run_and_fetch_nothing(quality, tmp_path) -> None:
     hostile = "<script>alert(1)</script>"
-    small_table.append(quality.warehouse, STORMS, [storm(hostile, score=2.0, suspected_cause=hostile)])
+    FolderTables(quality.warehouse).append(STORMS, [storm(hostile, score=2.0, suspected_cause=hostile)])
     first = quality.docs(tmp_path / "docs")
     pages = {page: page.read_text() for page in (tmp_path / "docs").rglob("*.html")}
     assert first in pages
@@ -191,7 +191,7 @@ def test_results_name_the_version_that_was_checked(quality) -> None:
 
 
 def test_an_example_is_cut_and_few_are_kept(quality) -> None:
-    small_table.append(quality.warehouse, STORMS, [storm(f"{n}{'x' * 900}", score=2.0) for n in range(40)])
+    FolderTables(quality.warehouse).append(STORMS, [storm(f"{n}{'x' * 900}", score=2.0) for n in range(40)])
     rows = [row for row in quality.check(STORMS) if not row["passed"]]
     assert [40] == [row["rows_failed"] for row in rows]
     (examples,) = [row["examples"] for row in rows]
@@ -201,7 +201,7 @@ def test_an_example_is_cut_and_few_are_kept(quality) -> None:
 
 @pytest.mark.parametrize("hostile", ["'; DROP TABLE storms; --", "\x00\u202e", '"', "\N{FACE WITH TEARS OF JOY}" * 50])
 def test_hostile_ids_are_values_and_nothing_else(quality, hostile) -> None:
-    small_table.append(quality.warehouse, STORMS, [storm(hostile), storm(hostile)])
+    FolderTables(quality.warehouse).append(STORMS, [storm(hostile), storm(hostile)])
     assert {("storms", "key is unique"): 2} == broken(quality.check(STORMS))
 
 

@@ -19,7 +19,7 @@ from jobs.config.clusters import Cluster
 from jobs.config.errors import UserError
 from jobs.config.settings import Settings
 from jobs.processes.runs import Runs
-from jobs.tables import small_table
+from jobs.tables.tables import MOST_FILES, FolderTables
 from jobs.tables.transactions import table_lock
 from schemas.operations import JOB_RUNS
 from schemas.states import JobOutcome
@@ -30,9 +30,10 @@ RUNNING = """
 import sys, time
 from pathlib import Path
 from jobs.processes.runs import Runs
+from jobs.tables.tables import FolderTables
 from tests.whole_rows import whole
 
-with Runs(warehouse=Path(sys.argv[1]), job="build", say=print) as runs, runs.until_terminated():
+with Runs(tables=FolderTables(Path(sys.argv[1])), job="build", say=print) as runs, runs.until_terminated():
     print("running", flush=True)
     # Not one long sleep: that does not see a signal that comes just before it begins.
     while True:
@@ -58,12 +59,12 @@ def there(warehouse):
 
 
 def failing(warehouse, error: BaseException, **more) -> None:
-    with pytest.raises(type(error)), Runs(warehouse=warehouse, job="build", say=print, **more):
+    with pytest.raises(type(error)), Runs(tables=FolderTables(warehouse), job="build", say=print, **more):
         raise error
 
 
 def test_a_run_tells_when_it_begins_and_how_it_ended(there) -> None:
-    with Runs(warehouse=there, job="build", say=print):
+    with Runs(tables=FolderTables(there), job="build", say=print):
         assert ["running"] == outcomes(there)
     first, last = results(there)
     assert ("succeeded", None) == (last["outcome"], last["error"])
@@ -107,7 +108,7 @@ def test_a_terminated_run_says_so_and_a_killed_one_nothing(there, number, expect
 
 
 def test_a_run_goes_on_to_say_that_it_runs(there) -> None:
-    with Runs(warehouse=there, job="build", say=print, heartbeat_ms=20):
+    with Runs(tables=FolderTables(there), job="build", say=print, heartbeat_ms=20):
         wait_until(lambda: len(results(there)) > 3)
     rows = results(there)
     assert {"running"} == {row["outcome"] for row in rows[:-1]}
@@ -119,27 +120,27 @@ def test_a_run_goes_on_to_say_that_it_runs(there) -> None:
 def test_a_place_that_takes_no_runs_is_shown_once_and_stops_nothing(there) -> None:
     (there / JOB_RUNS.name).write_text("in the way")
     printed = []
-    with Runs(warehouse=there, job="build", say=printed.append) as runs:
+    with Runs(tables=FolderTables(there), job="build", say=printed.append) as runs:
         runs.start("part")
     (line,) = printed
     assert line.startswith("The runs of build are not recorded in job_runs: ")
 
 
 def test_a_warehouse_that_is_not_there_is_not_made(warehouse) -> None:
-    with Runs(warehouse=warehouse, job="build", say=print):
+    with Runs(tables=FolderTables(warehouse), job="build", say=print):
         pass
     assert not warehouse.exists()
 
 
 def test_a_run_that_makes_the_warehouse_is_recorded_at_its_end(warehouse) -> None:
-    with Runs(warehouse=warehouse, job="build", say=print):
+    with Runs(tables=FolderTables(warehouse), job="build", say=print):
         warehouse.mkdir()
     assert ["succeeded"] == outcomes(warehouse)
 
 
 def test_of_several_parts_the_one_that_failed_first_is_the_one_that_failed(there) -> None:
     def up() -> None:
-        with Runs(warehouse=there, job="up", say=print) as runs:
+        with Runs(tables=FolderTables(there), job="up", say=print) as runs:
             runs.start("ingest", "build", "poll")
             with runs.failing("ingest"), runs.failing("build"):
                 raise OSError("disk full")
@@ -156,17 +157,17 @@ def test_of_several_parts_the_one_that_failed_first_is_the_one_that_failed(there
 
 
 def test_only_the_first_end_counts(there) -> None:
-    with Runs(warehouse=there, job="build", say=print) as runs:
+    with Runs(tables=FolderTables(there), job="build", say=print) as runs:
         runs.end(JobOutcome.STOPPED)
     assert ["running", "stopped"] == outcomes(there)
 
 
 def test_many_runs_do_not_become_many_files(there) -> None:
     row = whole({"job": "notify", "started_at": 1, "outcome": "running", "told_at": 1}, JOB_RUNS)
-    for number in range(small_table.MOST_FILES + 2):
-        small_table.append(there, JOB_RUNS, [row | {"run_id": str(number)}])
+    for number in range(MOST_FILES + 2):
+        FolderTables(there).append(JOB_RUNS, [row | {"run_id": str(number)}])
     table = DeltaTable(str(there / JOB_RUNS.name))
-    assert small_table.MOST_FILES + 2 == table.to_pyarrow_table().num_rows
+    assert MOST_FILES + 2 == table.to_pyarrow_table().num_rows
     assert 3 > len(table.file_uris())
 
 
@@ -174,22 +175,22 @@ def test_who_compacts_waits_for_another_who_does(there) -> None:
     """Both would win, and each run would be there twice."""
     row = whole({"job": "notify", "started_at": 1, "outcome": "running", "told_at": 1}, JOB_RUNS)
     path = str(there / JOB_RUNS.name)
-    for number in range(small_table.MOST_FILES):
-        small_table.append(there, JOB_RUNS, [row | {"run_id": str(number)}])
+    for number in range(MOST_FILES):
+        FolderTables(there).append(JOB_RUNS, [row | {"run_id": str(number)}])
     with ThreadPoolExecutor(1) as pool:
         with table_lock(path, alone=True):
             ours = DeltaTable(path)
-            theirs = pool.submit(small_table.append, there, JOB_RUNS, [row | {"run_id": "last"}])
+            theirs = pool.submit(FolderTables(there).append, JOB_RUNS, [row | {"run_id": "last"}])
             wait_until(lambda: DeltaTable(path).version() > ours.version())
             assert not theirs.done()
             ours.optimize.compact()
         theirs.result()
-    assert small_table.MOST_FILES + 1 == DeltaTable(path).to_pyarrow_table().num_rows
+    assert MOST_FILES + 1 == DeltaTable(path).to_pyarrow_table().num_rows
 
 
 def test_jobs_that_begin_at_once_are_all_recorded(there) -> None:
     def run(number: int) -> None:
-        with Runs(warehouse=there, job=f"job {number}", say=print):
+        with Runs(tables=FolderTables(there), job=f"job {number}", say=print):
             pass
 
     with ThreadPoolExecutor(6) as pool:
@@ -222,7 +223,7 @@ def test_an_exit_code_is_a_failure(there, monkeypatch) -> None:
 
 
 def test_a_part_that_failed_and_began_anew_is_reported_as_two_runs(there) -> None:
-    with Runs(warehouse=there, job="up", say=print) as runs:
+    with Runs(tables=FolderTables(there), job="up", say=print) as runs:
         runs.start("ingest", "build")
         for _ in range(2):
             with suppress(OSError), runs.failing("build"):

@@ -16,6 +16,7 @@ from deltalake import DeltaTable
 
 from jobs.lab.broker import Broker
 from testing.waiting import wait_until
+from testing.warehouses import without_hard_links
 from tests.setup.test_bundle import ROOT, job_files, loaded
 
 ORDER = ("ingest", "build", "analyze", "quality", "maintain", "notify")
@@ -33,12 +34,13 @@ def site(tmp_path_factory) -> Path:
     return folder / "site"
 
 
-def run(site: Path, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def run(site: Path, folder: Path, *arguments: str, on_a_volume: bool = False) -> subprocess.CompletedProcess[str]:
+    """With `on_a_volume`, its file system has no hard links, as a volume of Databricks."""
     environment = os.environ | {"PYTHONPATH": str(site)}
-    return subprocess.run(
-        [sys.executable, "-P", "-m", "jobs.cli", *arguments],
-        cwd=folder, env=environment, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    command = [sys.executable, "-P", "-m", "jobs.cli", *arguments]
+    if on_a_volume:
+        command = [sys.executable, without_hard_links.__file__, *command]
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
 
 
 def parameters(name: str, config: Path, warehouse: Path) -> list[str]:
@@ -71,11 +73,13 @@ def test_every_scheduled_job_runs_from_the_wheel_alone_and_says_nothing_odd(site
     warehouse, folder = tmp_path / "warehouse", tmp_path / "elsewhere"
     folder.mkdir()
     for name in sorted((path.name.split(".")[0] for path in job_files()), key=ORDER.index):
-        ended = run(site, folder, *parameters(name, config, warehouse))
+        ended = run(site, folder, *parameters(name, config, warehouse), on_a_volume=True)
         assert ended.returncode == 0, (name, ended.stderr)
         assert not [word for word in ("Traceback", "Exception", "leaked") if word in ended.stderr], (name, ended.stderr)
     described = DeltaTable(warehouse / "generations").to_pyarrow_table(columns=["group_id", "member_count"]).to_pylist()
     assert {"group_id": "billing", "member_count": 1} in described
+    runs = DeltaTable(warehouse / "job_runs").to_pyarrow_table(columns=["job", "outcome"]).to_pylist()
+    assert {(name, "succeeded") for name in ORDER} <= {(row["job"], row["outcome"]) for row in runs}
     assert [] == list(folder.iterdir()), "a job leaves its things in the warehouse, not where it was started"
 
 

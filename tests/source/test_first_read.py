@@ -20,6 +20,7 @@ from jobs.processes.runs import Runs
 from jobs.spark.streams import Streams
 from jobs.tables.create_tables import create_tables
 from jobs.tables.delta_io import table_path
+from jobs.tables.tables import FolderTables
 from schemas.bronze import BRONZE, COORDINATOR_RECORDS, COVERAGE, OFFSET_COMMITS, QUARANTINE
 from schemas.silver import GROUPS, SILVER
 from tests.source.offset_records import commit, deletion, group_record
@@ -64,7 +65,7 @@ def once(cluster, stream, warehouse, monkeypatch):
             return spark
 
         monkeypatch.setattr(ingest, "topics", lambda *_, **__: [stream])
-        monkeypatch.setattr(ingest, "session", session)
+        monkeypatch.setattr(ingest, "session_of", session)
         monkeypatch.setattr(ingest, "MANY", many)
         settings = Settings(warehouse=warehouse, clusters=(cluster,))
         assert 0 == ingest.run(settings, argparse.Namespace(once=True))
@@ -156,7 +157,7 @@ def test_up_reads_and_builds_without_spark_and_builds_what_was_only_read(
     monkeypatch.setattr(ingest, "MANY", 1)
     settings, lines = Settings(warehouse=warehouse, clusters=(cluster,)), []
     warehouse.mkdir()
-    with Runs(warehouse=warehouse, job="up", say=lines.append) as runs:
+    with Runs(tables=FolderTables(warehouse), job="up", say=lines.append) as runs:
         (writer,) = up._read_and_build_first(settings, lines.append, runs)
     assert writer.first.is_complete
     assert lines[-1] == "All that was read is in silver"
@@ -164,7 +165,7 @@ def test_up_reads_and_builds_without_spark_and_builds_what_was_only_read(
     assert {"g", "group-0", "group-1"} == built
     for table in SILVER:
         shutil.rmtree(table_path(warehouse, table))
-    with Runs(warehouse=warehouse, job="up", say=lines.append) as runs:
+    with Runs(tables=FolderTables(warehouse), job="up", say=lines.append) as runs:
         (writer,) = up._read_and_build_first(settings, lines.append, runs)
     assert writer.first.position is None, "the stream continues where bronze ends"
     assert groups_of(warehouse) == built

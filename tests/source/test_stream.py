@@ -23,6 +23,7 @@ from jobs.tables.create_tables import create_tables
 from jobs.tables.delta_io import table_path
 from jobs.tables.engine import connect
 from schemas.bronze import BRONZE, COORDINATOR_EVENTS, COORDINATOR_RECORDS, COVERAGE, OFFSET_COMMITS, QUARANTINE
+from testing.warehouses.without_hard_links import refuse_in
 from tests.source.offset_records import commit, deletion, group_record
 
 LINE = (
@@ -154,9 +155,8 @@ def test_however_bronze_is_written_it_and_what_is_handed_on_are_the_same(
 ) -> None:
     if way == "Spark":
         # Tables are clustered there, which only Spark writes.
-        monkeypatch.setenv("DATABRICKS_RUNTIME_VERSION", "18")
+        refuse_in(monkeypatch)
     create_tables(spark, warehouse, BRONZE)
-    monkeypatch.delenv("DATABRICKS_RUNTIME_VERSION", raising=False)
     stream = replace(stream, few_bytes=0 if way == "files of tasks" else stream.few_bytes)
     topic.write([*history(50), deletion(50), commit(51)])
     topic.write(history(30), partition=1)

@@ -21,9 +21,9 @@ from jobs.config.settings import Settings
 from jobs.doctor import _warehouse
 from jobs.replay import Capture, bronze_of, split
 from jobs.spark.checkpoint import start_over_unless
-from jobs.tables import small_table
 from jobs.tables.create_tables import create_tables, refuse_newer_tables
 from jobs.tables.delta_io import checkpoint_path, table_path
+from jobs.tables.tables import FolderTables
 from pipelines.arrow_types import row_type
 from schemas.bronze import ADMIN_OBSERVATIONS, BRONZE, OFFSET_COMMITS
 from schemas.operations import JOB_RUNS
@@ -119,9 +119,9 @@ def test_the_pages_and_doctor_name_a_newer_warehouse(newer) -> None:
 def test_a_small_table_of_an_earlier_version_gains_columns_and_version(warehouse, monkeypatch) -> None:
     earlier = replace(JOB_RUNS, columns=JOB_RUNS.columns[:-2])
     row = {"job": "build", "run_id": "1", "told_at": 1, "started_at": 1}
-    small_table.append(warehouse, earlier, [whole(row, earlier)])
+    FolderTables(warehouse).append(earlier, [whole(row, earlier)])
     monkeypatch.setattr("jobs.tables.create_tables.SCHEMA_VERSION", 2)
-    small_table.append(warehouse, JOB_RUNS, [whole(row | {"run_id": "2", "pid": 7}, JOB_RUNS)])
+    FolderTables(warehouse).append(JOB_RUNS, [whole(row | {"run_id": "2", "pid": 7}, JOB_RUNS)])
     found = DeltaTable(table_path(warehouse, JOB_RUNS))
     assert sorted(found.to_pyarrow_table()["pid"].to_pylist(), key=str) == [7, None]
     assert schema_version(found.metadata().configuration) == 2

@@ -9,7 +9,7 @@ import pytest
 from dashboards.pages.health import render
 from dashboards.queries.store import Store
 from dashboards.urlstate import parse
-from jobs.tables import small_table
+from jobs.tables.tables import FolderTables
 from schemas.operations import HEARTBEAT_MS, JOB_RUNS, QUALITY_RESULTS
 from testing import sample
 from tests.ui.reading import words
@@ -126,7 +126,7 @@ def result(now: int, table: str, rule: str = "key is unique", *, failed: int = 0
 
 
 def test_a_run_that_went_wrong_comes_first_and_is_counted(troubled, now, page) -> None:
-    small_table.append(troubled, JOB_RUNS, [
+    FolderTables(troubled).append(JOB_RUNS, [
         run(now, "analyze", "running", began=50, described=2),
         run(now, "build", "running", began=30, described=30), run(now, "build", "succeeded", began=30, described=1),
         run(now, "notify", "failed", began=90, described=80, error=HOSTILE),
@@ -141,7 +141,7 @@ def test_a_run_that_went_wrong_comes_first_and_is_counted(troubled, now, page) -
 
 def test_a_killed_run_is_not_called_running(troubled, now, page) -> None:
     silent = 3 * HEARTBEAT_MS / MINUTE
-    small_table.append(troubled, JOB_RUNS, [
+    FolderTables(troubled).append(JOB_RUNS, [
         run(now, "ingest", "running", began=600, described=silent),
         run(now, "build", "running", began=9, described=9, run_id="killed"),
         run(now, "build", "running", began=4, described=1, run_id="again"),
@@ -153,7 +153,7 @@ def test_a_killed_run_is_not_called_running(troubled, now, page) -> None:
 
 
 def test_a_run_that_still_speaks_is_not_called_lost_because_another_began(troubled, now, page) -> None:
-    small_table.append(troubled, JOB_RUNS, [
+    FolderTables(troubled).append(JOB_RUNS, [
         run(now, "ingest", "running", began=60, described=1, run_id="one cluster"),
         run(now, "ingest", "running", began=30, described=2, run_id="another"),
     ])  # fmt: skip
@@ -170,7 +170,7 @@ def test_jobs_that_left_no_run_and_tables_never_checked_are_not_called_healthy(t
 
 
 def test_a_broken_rule_is_reported_with_its_rows_and_their_keys(troubled, now, page) -> None:
-    small_table.append(troubled, QUALITY_RESULTS, [
+    FolderTables(troubled).append(QUALITY_RESULTS, [
         result(now, "stalls", failed=7, at=5 * MINUTE), result(now, "stalls"), result(now, "groups", "old rule"),
         result(now, "generations", failed=3), result(now, "generations", "evidence is known"),
     ])  # fmt: skip
@@ -184,7 +184,7 @@ def test_a_broken_rule_is_reported_with_its_rows_and_their_keys(troubled, now, p
 
 
 def test_rows_newer_than_the_last_check_are_not_called_checked(troubled, now, page) -> None:
-    small_table.append(troubled, QUALITY_RESULTS, [result(now, "groups")])
+    FolderTables(troubled).append(QUALITY_RESULTS, [result(now, "groups")])
     sample.write(troubled, {"groups": []})
     text = page(troubled, now)
     assert "groups | kept, newer rows not checked yet | 1 | " in text
@@ -193,7 +193,7 @@ def test_rows_newer_than_the_last_check_are_not_called_checked(troubled, now, pa
 
 
 def test_a_failed_job_is_reported_before_anything_was_read(tmp_path, now, page) -> None:
-    small_table.append(tmp_path, JOB_RUNS, [run(now, "ingest", "failed", began=2, described=1, error="No broker.")])
+    FolderTables(tmp_path).append(JOB_RUNS, [run(now, "ingest", "failed", began=2, described=1, error="No broker.")])
     text = page(tmp_path, now)
     assert "Nothing has been read yet" in text
     assert "ingest | failed" in text
