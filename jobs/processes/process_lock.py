@@ -8,14 +8,17 @@ from pathlib import Path
 from typing import TextIO
 
 from jobs.config.errors import UserError
+from jobs.processes.lease import Lease, holder
 from jobs.tables.delta_io import checkpoint_path
 
+ProcessLock = TextIO | Lease
+"""A lock that lasts until it is closed or the process ends."""
 
-def lock_file(path: Path, note: str = "") -> TextIO:
+
+def lock_file(path: Path, note: str = "") -> ProcessLock:
     """Open the file, create it if needed, lock it, and write `note` into it.
 
-    The lock lasts until the file is closed or the process ends. A file system without locks, such as cloud storage,
-    gives an unlocked file, because another process cannot be detected there.
+    On a file system without locks, a lease beside the file takes its place (`jobs.processes.lease`).
 
     Raises:
         BlockingIOError: another process holds the lock.
@@ -28,15 +31,16 @@ def lock_file(path: Path, note: str = "") -> TextIO:
         file.close()
         raise
     except OSError:
-        return file
+        file.close()
+        return Lease(path=_lease(path)).take()
     file.truncate(0)
     file.write(note)
     file.flush()
     return file
 
 
-def acquire(warehouse: Path, job: str) -> TextIO:
-    """Reserve the job for this process, on this machine, until the file is closed or the process ends.
+def acquire(warehouse: Path, job: str) -> ProcessLock:
+    """Reserve the job for this process until the lock is closed or the process ends.
 
     Raises:
         UserError: another process does the job.
@@ -45,8 +49,18 @@ def acquire(warehouse: Path, job: str) -> TextIO:
     try:
         return lock_file(path, f"{os.getpid()}\n")
     except BlockingIOError:
-        holder = path.read_text(encoding="utf-8").strip() or "unknown"
         raise UserError(
-            f"Process {holder} already does the work of `{job}` on the warehouse {warehouse}: stop that process first, "
+            f"{_holder(path)} already does the work of `{job}` on the warehouse {warehouse}: stop that process first, "
             "or let it do the work."
         ) from None
+
+
+def _lease(path: Path) -> Path:
+    return path.with_name(f"{path.name}.lease")
+
+
+def _holder(path: Path) -> str:
+    if _lease(path).exists():
+        text = holder(_lease(path))
+        return text[:1].upper() + text[1:]
+    return f"Process {path.read_text(encoding='utf-8').strip() or 'unknown'}"

@@ -8,13 +8,13 @@ import shutil
 import uuid
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING
 
 import deltalake
 
 from jobs.config.errors import UserError
 from jobs.config.terminal import say
-from jobs.processes.process_lock import lock_file
+from jobs.processes.process_lock import ProcessLock, lock_file
 from jobs.tables.delta_io import table_path
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from schemas.tables import Table
 
 
-_locks: dict[Path, TextIO] = {}
+_locks: dict[Path, ProcessLock] = {}
 """The locks that this process holds, by lock file."""
 
 

@@ -17,7 +17,7 @@ from jobs.tables.delta_io import table_path
 from schemas.bronze import BRONZE
 from schemas.operations import OPERATIONS
 from schemas.silver import GENERATIONS
-from testing.warehouses.without_hard_links import refuse_in
+from testing.warehouses.volume import refuse_in
 from tests.faults.matrix import Trial
 from tests.faults.process import Job
 from tests.faults.tables import Difference, content

@@ -15,7 +15,7 @@ from jobs.tables.new_rows import NewRows
 from jobs.tables.transactions import is_local
 from pipelines.arrow_types import row_type
 from schemas.bronze import COORDINATOR_EVENTS, OFFSET_COMMITS, QUARANTINE
-from testing.warehouses.without_hard_links import refuse_in
+from testing.warehouses.volume import refuse_in
 
 AT = datetime(2026, 11, 1, tzinfo=UTC)
 VALUES = {

@@ -26,7 +26,7 @@ from schemas.bronze import BRONZE, COVERAGE
 from schemas.gold import ALERTS, GOLD
 from schemas.operations import JOB_RUNS
 from schemas.silver import GROUPS, REASSIGNMENT_TABLES, SILVER
-from testing.warehouses.without_hard_links import refuse_in
+from testing.warehouses.volume import refuse_in
 
 
 def begun(path: str, *, seconds_ago: float) -> Path:

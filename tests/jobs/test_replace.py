@@ -14,7 +14,7 @@ from jobs.tables.replace import replace_rows
 from jobs.tables.transactions import is_local
 from pipelines.arrow_types import row_type
 from schemas.silver import GENERATIONS, GROUPS
-from testing.warehouses.without_hard_links import refuse_in
+from testing.warehouses.volume import refuse_in
 
 START = datetime(2026, 11, 1, tzinfo=UTC)
 

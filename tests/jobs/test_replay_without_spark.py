@@ -20,7 +20,7 @@ from schemas.bronze import BRONZE
 from schemas.gold import CLUSTER_PATTERNS, GROUP_TABLES, MARKS, PATTERNS, STORMS
 from schemas.silver import REASSIGNMENT_TABLES, SILVER
 from testing.recordings import CAPTURES
-from testing.warehouses.without_hard_links import refuse_in
+from testing.warehouses.volume import refuse_in
 
 BUILT = (*SILVER, *REASSIGNMENT_TABLES, *GROUP_TABLES, CLUSTER_PATTERNS, STORMS, MARKS)
 FILLED = {

@@ -32,7 +32,7 @@ from schemas.bronze import BRONZE
 from schemas.silver import SILVER
 from testing.recordings import CAPTURES
 from testing.waiting import wait_until
-from testing.warehouses.without_hard_links import refuse_in
+from testing.warehouses.volume import refuse_in
 from tests.faults.points import done
 from tests.faults.process import LONGEST_S, Job
 from tests.jobs.conftest import CLUSTER, NAME, built, differing, rebuilt, replayed, silver

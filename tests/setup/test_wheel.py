@@ -16,7 +16,7 @@ from deltalake import DeltaTable
 
 from jobs.lab.broker import Broker
 from testing.waiting import wait_until
-from testing.warehouses import without_hard_links
+from testing.warehouses import volume
 from tests.setup.test_bundle import ROOT, job_files, loaded
 
 ORDER = ("ingest", "build", "analyze", "quality", "maintain", "notify")
@@ -39,7 +39,7 @@ def run(site: Path, folder: Path, *arguments: str, on_a_volume: bool = False) ->
     environment = os.environ | {"PYTHONPATH": str(site)}
     command = [sys.executable, "-P", "-m", "jobs.cli", *arguments]
     if on_a_volume:
-        command = [sys.executable, without_hard_links.__file__, *command]
+        command = [sys.executable, volume.__file__, *command]
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
 
 

@@ -23,7 +23,7 @@ from jobs.tables.create_tables import create_tables
 from jobs.tables.delta_io import table_path
 from jobs.tables.engine import connect
 from schemas.bronze import BRONZE, COORDINATOR_EVENTS, COORDINATOR_RECORDS, COVERAGE, OFFSET_COMMITS, QUARANTINE
-from testing.warehouses.without_hard_links import refuse_in
+from testing.warehouses.volume import refuse_in
 from tests.source.offset_records import commit, deletion, group_record
 
 LINE = (

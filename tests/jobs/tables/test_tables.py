@@ -15,7 +15,7 @@ from jobs.tables.tables import FolderTables, SparkTables, Tables, tables_at
 from schemas.gold import ALERTS
 from schemas.operations import JOB_RUNS
 from schemas.tables import SCHEMA_VERSION, VERSION_PROPERTY, Table
-from testing.warehouses.without_hard_links import refuse_in
+from testing.warehouses.volume import refuse_in
 from tests.whole_rows import whole
 
 
