@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from shutil import which
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
 from dashboards.lake.lake import LocalLake, WarmLake
 from testing import sample
@@ -50,7 +51,7 @@ def browser() -> Iterator[Browser]:
     with sync_playwright() as playwright:
         path = next(filter(None, map(which, ("chromium", "chromium-browser", "google-chrome"))), None)
         assert path, "The browser tests need chromium on the PATH."
-        browser = playwright.chromium.launch(executable_path=path, args=BROWSER)
+        browser = playwright.chromium.launch(executable_path=path, args=[*BROWSER, "--process-per-site"])
         yield browser
         browser.close()
 
@@ -89,22 +90,62 @@ class Watched:
         return self.page
 
 
+SIZE = (1440, 900)
+
+
+class Window:
+    """A browser window for many tests: each has pages of its own, and finds nothing that another one has stored.
+
+    The scripts of a page take 1.6 s of processor time to compile. Chromium does that once in a process, and all pages
+    of a window are in one, which ends with the last of them: so one page stays open, without scripts.
+    """
+
+    def __init__(self, context: BrowserContext, address: str) -> None:
+        self._context, self._kept = context, context.new_page()
+        self._kept.goto(f"{address}/healthz")
+        self._storage = context.new_cdp_session(self._kept)
+
+    def allow_copying(self, address: str) -> None:
+        self._context.grant_permissions(["clipboard-read", "clipboard-write"], origin=address)
+
+    @contextmanager
+    def page(self, address: str, size: tuple[int, int] = SIZE) -> Iterator[Watched]:
+        """A fresh page of this width and height; fails if anything went wrong on it."""
+        page = self._context.new_page()
+        page.set_viewport_size({"width": size[0], "height": size[1]})
+        found = Watched(page, address)
+        try:
+            yield found
+        finally:
+            page.close()
+            self._context.clear_cookies()
+            self._storage.send("Storage.clearDataForOrigin", {"origin": address, "storageTypes": "all"})
+        assert [] == found.wrong
+
+
+@pytest.fixture(scope="session")
+def window(browser: Browser, address: str) -> Iterator[Window]:
+    with browser.new_context() as context:
+        yield Window(context, address)
+
+
+@pytest.fixture(scope="session")
+def berlin(browser: Browser, address: str) -> Iterator[Window]:
+    with browser.new_context(timezone_id="Europe/Berlin") as context:
+        window = Window(context, address)
+        window.allow_copying(address)
+        yield window
+
+
 @pytest.fixture
-def watched(browser: Browser, address: str) -> Iterator[Watched]:
+def watched(window: Window, address: str) -> Iterator[Watched]:
     """A fresh page; fails if anything went wrong on it."""
-    context = browser.new_context(viewport={"width": 1440, "height": 900})
-    found = Watched(context.new_page(), address)
-    yield found
-    context.close()
-    assert [] == found.wrong
+    with window.page(address) as found:
+        yield found
 
 
 @pytest.fixture
-def reader(browser: Browser, address: str) -> Iterator[Watched]:
+def reader(berlin: Window, address: str) -> Iterator[Watched]:
     """One in Berlin, who may copy; fails if anything went wrong on the page."""
-    context = browser.new_context(viewport={"width": 1440, "height": 900}, timezone_id="Europe/Berlin")
-    context.grant_permissions(["clipboard-read", "clipboard-write"], origin=address)
-    found = Watched(context.new_page(), address)
-    yield found
-    context.close()
-    assert [] == found.wrong
+    with berlin.page(address) as found:
+        yield found

@@ -16,7 +16,6 @@ from schemas.gold import ADVICE, DIAGNOSES
 from testing import sample
 from testing.serving import serving
 from tests.gold.histories import START, EagerGroup
-from tests.ui.conftest import Watched
 
 GROUP = "cluster=prod-eu&group=billing-worker"
 PAGES = {
@@ -59,37 +58,33 @@ def described(tmp_path_factory, now) -> Iterator[str]:
 
 @pytest.mark.parametrize("width", [1440, 390])
 @pytest.mark.parametrize("page", PAGES)
-def test_axe_finds_no_serious_fault(browser, described, page, width) -> None:
-    context = browser.new_context(viewport={"width": width, "height": 900}, reduced_motion="reduce")
-    watched = Watched(context.new_page(), described)
-    opened = watched.open(PAGES[page], "#page .head, #page .empty")
-    opened.wait_for_load_state("networkidle")
-    found = {}
-    for theme in ("light", "dark"):
-        opened.evaluate("theme => document.documentElement.setAttribute('data-theme', theme)", theme)
-        violations = Axe().run(opened, options=RULES).response["violations"]
-        for rule in violations:
-            if rule["impact"] in BAD:
-                found[theme, rule["id"]] = [
-                    (node["html"][:160], node["failureSummary"][:300]) for node in rule["nodes"][:3]
-                ]
-    assert found == {}, found
-    assert opened.evaluate("document.documentElement.scrollWidth") <= width, "the page is wider than the window"
-    assert [] == watched.wrong
-    context.close()
+def test_axe_finds_no_serious_fault(window, described, page, width) -> None:
+    with window.page(described, (width, 900)) as watched:
+        watched.page.emulate_media(reduced_motion="reduce")
+        opened = watched.open(PAGES[page], "#page .head, #page .empty")
+        opened.wait_for_load_state("networkidle")
+        found = {}
+        for theme in ("light", "dark"):
+            opened.evaluate("theme => document.documentElement.setAttribute('data-theme', theme)", theme)
+            violations = Axe().run(opened, options=RULES).response["violations"]
+            for rule in violations:
+                if rule["impact"] in BAD:
+                    found[theme, rule["id"]] = [
+                        (node["html"][:160], node["failureSummary"][:300]) for node in rule["nodes"][:3]
+                    ]
+        assert found == {}, found
+        assert opened.evaluate("document.documentElement.scrollWidth") <= width, "the page is wider than the window"
 
 
 @pytest.mark.parametrize("key", ["?", "r", "e"])
-def test_axe_finds_no_serious_fault_in_a_dialog(browser, described, key) -> None:
-    context = browser.new_context(viewport={"width": 390, "height": 844}, reduced_motion="reduce")
-    watched = Watched(context.new_page(), described)
-    opened = watched.open(PAGES["group"], ".panel .main-svg")
-    opened.keyboard.press(key)
-    opened.wait_for_selector("dialog h2")
-    for theme in ("light", "dark"):
-        opened.evaluate("theme => document.documentElement.setAttribute('data-theme', theme)", theme)
-        violations = Axe().run(opened, options=RULES).response["violations"]
-        assert [] == [rule for rule in violations if rule["impact"] in BAD]
-    assert opened.evaluate("document.documentElement.scrollWidth") <= 390
-    assert [] == watched.wrong
-    context.close()
+def test_axe_finds_no_serious_fault_in_a_dialog(window, described, key) -> None:
+    with window.page(described, (390, 844)) as watched:
+        watched.page.emulate_media(reduced_motion="reduce")
+        opened = watched.open(PAGES["group"], ".panel .main-svg")
+        opened.keyboard.press(key)
+        opened.wait_for_selector("dialog h2")
+        for theme in ("light", "dark"):
+            opened.evaluate("theme => document.documentElement.setAttribute('data-theme', theme)", theme)
+            violations = Axe().run(opened, options=RULES).response["violations"]
+            assert [] == [rule for rule in violations if rule["impact"] in BAD]
+        assert opened.evaluate("document.documentElement.scrollWidth") <= 390

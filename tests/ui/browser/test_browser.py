@@ -151,26 +151,19 @@ def test_the_theme_follows_the_system_can_be_chosen_and_is_remembered(browser, a
     assert seen["light"] != seen["dark"]
 
 
-def test_a_narrow_screen_scrolls_down_and_not_sideways(browser, address):
-    context = browser.new_context(viewport={"width": 390, "height": 844})
-    watched = Watched(context.new_page(), address)
-    for path in ("/", "/group?cluster=prod-eu&group=billing-worker",
-                 "/rebalance?cluster=prod-eu&group=billing-worker&generation=5"):  # fmt: skip
-        page = watched.open(path, PLOT)
-        assert 390 >= page.evaluate("document.documentElement.scrollWidth")
-    assert [] == watched.wrong
-    context.close()
+def test_a_narrow_screen_scrolls_down_and_not_sideways(window, address):
+    with window.page(address, (390, 844)) as watched:
+        for path in ("/", "/group?cluster=prod-eu&group=billing-worker",
+                     "/rebalance?cluster=prod-eu&group=billing-worker&generation=5"):  # fmt: skip
+            page = watched.open(path, PLOT)
+            assert 390 >= page.evaluate("document.documentElement.scrollWidth")
 
 
-def test_a_page_fills_by_itself_when_tables_arrive(browser, tmp_path, now):
-    with serving(tmp_path / "later") as address:
-        context = browser.new_context()
-        watched = Watched(context.new_page(), address)
+def test_a_page_fills_by_itself_when_tables_arrive(window, tmp_path, now):
+    with serving(tmp_path / "later") as address, window.page(address) as watched:
         page = watched.open("/", ".empty.missing")
         sample.write(tmp_path / "later", sample.static(now))
         page.wait_for_selector(".ag-row >> text=pricing-static")
-        assert [] == watched.wrong
-        context.close()
 
 
 @pytest.fixture(scope="module")
@@ -181,27 +174,24 @@ def hostile(tmp_path_factory, now):
         yield address
 
 
-def test_hostile_ids_stay_text_on_every_page(browser, hostile):
-    context = browser.new_context(viewport={"width": 1200, "height": 900})
-    context.add_init_script("window.alert = () => { window.__fired = (window.__fired || 0) + 1; }")
-    watched = Watched(context.new_page(), hostile)
-    page = watched.open("/?from=all", PLOT)
-    page.wait_for_selector(".ag-row")
-    assert CLEAN == page.evaluate(FOREIGN)
-    state = State(page="fleet", start="all")
-    for text in HOSTILE:
-        visit(page, state.href("group", cluster=sample.CLUSTER, group=text), "/group?")
-        assert CLEAN == page.evaluate(FOREIGN), text
-        assert "2 rebalances" in page.inner_text(".panel .summary >> nth=0"), text
-        visit(
-            page,
-            state.href("rebalance", cluster=sample.CLUSTER, group=text, incarnation=0, generation=2),
-            "/rebalance?",
-        )
-        assert CLEAN == page.evaluate(FOREIGN), text
-        assert "2 of 2 partitions stopped" in page.inner_text(".sentence"), text
-    assert [] == watched.wrong
-    context.close()
+def test_hostile_ids_stay_text_on_every_page(window, hostile):
+    with window.page(hostile, (1200, 900)) as watched:
+        watched.page.add_init_script("window.alert = () => { window.__fired = (window.__fired || 0) + 1; }")
+        page = watched.open("/?from=all", PLOT)
+        page.wait_for_selector(".ag-row")
+        assert CLEAN == page.evaluate(FOREIGN)
+        state = State(page="fleet", start="all")
+        for text in HOSTILE:
+            visit(page, state.href("group", cluster=sample.CLUSTER, group=text), "/group?")
+            assert CLEAN == page.evaluate(FOREIGN), text
+            assert "2 rebalances" in page.inner_text(".panel .summary >> nth=0"), text
+            visit(
+                page,
+                state.href("rebalance", cluster=sample.CLUSTER, group=text, incarnation=0, generation=2),
+                "/rebalance?",
+            )
+            assert CLEAN == page.evaluate(FOREIGN), text
+            assert "2 of 2 partitions stopped" in page.inner_text(".sentence"), text
 
 
 def visit(page, href, path):

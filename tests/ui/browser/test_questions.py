@@ -28,7 +28,6 @@ from schemas.states import AlertName, AlertSeverity, Evidence
 from testing.serving import serving
 from testing.warehouses.recorded import rows_of, store
 from tests.gold.histories import EagerGroup
-from tests.ui.conftest import Watched
 
 CLUSTERS = {"edge": "outage", "churn": "eager_churn", "restarts": "rolling_restart"}
 QUIET_MS = 10_000
@@ -104,16 +103,9 @@ class Asking:
 
 
 @pytest.fixture
-def asking(browser, recorded):
-    context = browser.new_context(viewport={"width": 1440, "height": 900})
-    watched = Watched(context.new_page(), recorded.address)
-
-    def opened(path: str) -> Asking:
-        return Asking(watched.open(path))
-
-    yield opened
-    context.close()
-    assert [] == watched.wrong
+def asking(window, recorded):
+    with window.page(recorded.address) as watched:
+        yield lambda path: Asking(watched.open(path))
 
 
 def expired(recorded: Recorded, cluster: str = "churn") -> dict[str, Any]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from testing import sample
 from testing.serving import serving
-from tests.ui.conftest import Watched
 from tests.ui.web.test_search import HOSTILE
 
 
@@ -40,10 +39,9 @@ def test_enter_without_a_choice_lists_the_groups_that_contain_it(watched):
     page.wait_for_url("**/?q=billing*")
 
 
-def test_a_browser_shows_strangers_ids_as_text_and_follows_them_with_the_mouse(tmp_path, browser, now):
+def test_a_browser_shows_strangers_ids_as_text_and_follows_them_with_the_mouse(tmp_path, window, now):
     sample.write(tmp_path, sample.hostile(now, HOSTILE))
-    with serving(tmp_path) as address, browser.new_context() as context:
-        watched = Watched(context.new_page(), address)
+    with serving(tmp_path) as address, window.page(address) as watched:
         page = watched.open("/")
         page.locator("#search input[type=search]").fill("<img")
         option = page.locator("#suggestions [role=option]").first
@@ -51,4 +49,3 @@ def test_a_browser_shows_strangers_ids_as_text_and_follows_them_with_the_mouse(t
         assert 0 == page.locator("#suggestions img").count()
         option.click()
         page.wait_for_selector("h1:text-is('<img src=x onerror=alert(1)>')")
-        assert [] == watched.wrong

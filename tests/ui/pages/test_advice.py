@@ -20,7 +20,6 @@ from testing import sample
 from testing.serving import serving
 from tests.gold.histories import START, EagerGroup
 from tests.ui.browser.test_browser import CLEAN, FOREIGN
-from tests.ui.conftest import Watched
 from tests.ui.reading import words
 
 HOSTILE = [
@@ -77,12 +76,11 @@ def test_a_group_that_is_well_as_it_is_is_advised_to_stay_so(store) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_a_browser_shows_the_advice_and_copies_exactly_the_block(browser, advised, scheme) -> None:
-    context = browser.new_context(viewport={"width": 1440, "height": 900}, color_scheme=scheme)
-    context.add_init_script("window.alert = () => { window.__fired = (window.__fired || 0) + 1; }")
-    with serving(advised) as address:
-        context.grant_permissions(["clipboard-read", "clipboard-write"], origin=address)
-        watched = Watched(context.new_page(), address)
+def test_a_browser_shows_the_advice_and_copies_exactly_the_block(window, advised, scheme) -> None:
+    with serving(advised) as address, window.page(address) as watched:
+        window.allow_copying(address)
+        watched.page.emulate_media(color_scheme=scheme)
+        watched.page.add_init_script("window.alert = () => { window.__fired = (window.__fired || 0) + 1; }")
         page = watched.open("/", "#page .head")
         page.click("header a:text-is('Advice')")
         page.wait_for_selector("h1:text-is('Advice')")
@@ -103,8 +101,6 @@ def test_a_browser_shows_the_advice_and_copies_exactly_the_block(browser, advise
         assert ink == page.evaluate("getComputedStyle(document.body).color")
         page.click("a:text-is('a-fast-group')")
         page.wait_for_selector(".crumbs")
-    assert [] == watched.wrong
-    context.close()
 
 
 def test_no_analysis_yet_says_so(tmp_path, lake) -> None:

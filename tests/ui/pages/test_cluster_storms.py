@@ -9,7 +9,6 @@ from dashboards.queries.store import ORDERS, Store
 from dashboards.urlstate import parse
 from testing import sample
 from testing.serving import serving
-from tests.ui.conftest import Watched
 
 MANY = 130
 
@@ -95,9 +94,8 @@ def test_the_heatmap_leads_on_to_the_groups_after_the_worst(store, now):
     assert (True, False) == links("?from=now-1h&skip=2000000000")
 
 
-def test_a_browser_sorts_and_follows_without_loading_everything(crowded, browser):
-    with serving(crowded) as address, browser.new_context(viewport={"width": 1440, "height": 900}) as context:
-        watched = Watched(context.new_page(), address)
+def test_a_browser_sorts_and_follows_without_loading_everything(crowded, window):
+    with serving(crowded) as address, window.page(address) as watched:
         page = watched.open("/?from=now-1h", "#page .ag-row [href]")
         first = page.locator(".ag-row[row-index='0'] a").inner_text()
         assert "payments-loader" == first
@@ -106,4 +104,3 @@ def test_a_browser_sorts_and_follows_without_loading_everything(crowded, browser
         assert page.locator(".ag-row a").count() < 60
         page.locator(".ag-row[row-index='0'] a").click()
         page.wait_for_url("**/group?*billing-worker*")
-        assert [] == watched.wrong

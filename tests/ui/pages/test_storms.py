@@ -13,7 +13,6 @@ from dashboards.views import marks
 from testing import sample
 from testing.serving import serving
 from tests.ui.browser.test_browser import CLEAN, FOREIGN, PLOT
-from tests.ui.conftest import Watched
 from tests.ui.reading import links, parts, words
 
 HOUR = 3_600_000
@@ -136,28 +135,26 @@ def test_a_start_that_is_only_bounded_is_reported_as_bounds(store, now) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_a_browser_shows_the_storms_and_leads_on(browser, address, scheme) -> None:
-    context = browser.new_context(viewport={"width": 1440, "height": 900}, color_scheme=scheme)
-    watched = Watched(context.new_page(), address)
-    page = watched.open("/", "#page .head")
-    page.click("header a:text-is('Storms')")
-    page.wait_for_selector("h1:text-is('Storms')")
-    page.wait_for_selector(PLOT)
-    assert "⚑ v2.31" in page.locator(".annotation-text").all_text_contents()
-    page.click("table a:text-is('2 groups together')")
-    page.wait_for_selector("h1:text-is('Storm: 2 groups together')")
-    assert page.url.endswith("storm=together")
-    page.wait_for_selector(PLOT)
-    ink = page.locator(".annotation-text").first.evaluate("e => getComputedStyle(e).fill")
-    paper = page.evaluate("getComputedStyle(document.querySelector('.panel')).backgroundColor")
-    assert ink != paper
-    page.locator(".annotation-text:text-is('⚑ v2.31')").hover()
-    page.wait_for_selector(".hovertext >> text=the whole cluster")
-    page.click(".panel table a:text-is('generation 5')")
-    page.wait_for_selector("h1:text-is('Rebalance to generation 5')")
-    assert "It began 3 s after the deploy “v2.31”." in page.inner_text(".sentence")
-    assert [] == watched.wrong
-    context.close()
+def test_a_browser_shows_the_storms_and_leads_on(window, address, scheme) -> None:
+    with window.page(address) as watched:
+        watched.page.emulate_media(color_scheme=scheme)
+        page = watched.open("/", "#page .head")
+        page.click("header a:text-is('Storms')")
+        page.wait_for_selector("h1:text-is('Storms')")
+        page.wait_for_selector(PLOT)
+        assert "⚑ v2.31" in page.locator(".annotation-text").all_text_contents()
+        page.click("table a:text-is('2 groups together')")
+        page.wait_for_selector("h1:text-is('Storm: 2 groups together')")
+        assert page.url.endswith("storm=together")
+        page.wait_for_selector(PLOT)
+        ink = page.locator(".annotation-text").first.evaluate("e => getComputedStyle(e).fill")
+        paper = page.evaluate("getComputedStyle(document.querySelector('.panel')).backgroundColor")
+        assert ink != paper
+        page.locator(".annotation-text:text-is('⚑ v2.31')").hover()
+        page.wait_for_selector(".hovertext >> text=the whole cluster")
+        page.click(".panel table a:text-is('generation 5')")
+        page.wait_for_selector("h1:text-is('Rebalance to generation 5')")
+        assert "It began 3 s after the deploy “v2.31”." in page.inner_text(".sentence")
 
 
 def test_a_click_on_a_storm_opens_it(watched) -> None:
@@ -169,7 +166,7 @@ def test_a_click_on_a_storm_opens_it(watched) -> None:
     page.wait_for_selector("h1:text-is('Storm: billing-worker')")
 
 
-def test_hostile_text_stays_text(browser, tmp_path, now) -> None:
+def test_hostile_text_stays_text(window, tmp_path, now) -> None:
     rows = sample.hostile(now, HOSTILE)
     (storm, _), printed = sample.storms(now)["storms"], {"cluster": sample.CLUSTER, "kind": "deploy"}
     odd = [{"attribute": t, "value": t, "share": 1.0, "baseline": 0.5, "lift": 2.0} for t in HOSTILE]
@@ -182,10 +179,8 @@ def test_hostile_text_stays_text(browser, tmp_path, now) -> None:
         for i, t in enumerate(HOSTILE)
     ]
     sample.write(tmp_path / "hostile", rows)
-    context = browser.new_context(viewport={"width": 1200, "height": 900})
-    context.add_init_script("window.alert = () => { window.__fired = (window.__fired || 0) + 1; }")
-    with serving(tmp_path / "hostile") as address:
-        watched = Watched(context.new_page(), address)
+    with serving(tmp_path / "hostile") as address, window.page(address, (1200, 900)) as watched:
+        watched.page.add_init_script("window.alert = () => { window.__fired = (window.__fired || 0) + 1; }")
         state = parse("/storms", "?from=all")
         group = state.href("group", cluster=sample.CLUSTER, group=HOSTILE[0])
         storm_page = state.href("storms", storm=HOSTILE[0])
@@ -193,5 +188,3 @@ def test_hostile_text_stays_text(browser, tmp_path, now) -> None:
             page = watched.open(path, PLOT)
             assert CLEAN == page.evaluate(FOREIGN), path
             assert page.locator(".annotation-text").count(), path
-        assert [] == watched.wrong
-    context.close()
