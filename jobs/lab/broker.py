@@ -18,6 +18,7 @@ from jobs.config.errors import UserError
 from jobs.lab.log_config import log_options
 from jobs.processes.ports import free_ports
 from jobs.processes.processes import Supervised
+from jobs.setup import class_archive_file
 from jobs.setup.jars import jars
 from jobs.setup.java import java
 
@@ -150,7 +151,7 @@ class Broker:
     def _java(self, main_class: str, *arguments: str | Path) -> list[str | Path]:
         classpath = os.pathsep.join(str(jar) for jar in jars("kafka"))
         # A small broker starts faster without the second compiler, and would gain little from it later.
-        quick = ["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
+        quick = ["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", *class_archive_file.options("kafka")]
         options = [f"-Xmx{self._heap}", *quick, "-Djava.awt.headless=true", *log_options(self.log_file)]
         return [java(), *options, "-cp", classpath, main_class, *arguments]
 

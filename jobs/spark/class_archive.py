@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from jobs.config.errors import one_line
-from jobs.spark.class_archive_file import SILENT, archive
+from jobs.setup.class_archive_file import SILENT, archive
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

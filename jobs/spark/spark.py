@@ -14,9 +14,9 @@ from pyspark.sql import SparkSession
 from dashboards.lake.allocators import settle_allocators
 from jobs.config.settings import Settings
 from jobs.processes import python_launcher, template
+from jobs.setup import class_archive_file
 from jobs.setup.jars import jars
 from jobs.setup.java import java_home
-from jobs.spark import class_archive_file
 from jobs.spark.jvm_output import filtered_stderr
 from jobs.tables.tables import Tables, tables_at
 
@@ -118,7 +118,7 @@ def _local(cores: int, driver_memory: str) -> dict[str, str]:
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
         "spark.driver.memory": driver_memory,
         "spark.driver.extraJavaOptions": " ".join(
-            (f"-Dlog4j2.configurationFile={LOGGING.as_uri()}", *HEAP, *class_archive_file.options())
+            (f"-Dlog4j2.configurationFile={LOGGING.as_uri()}", *HEAP, *map(shlex.quote, class_archive_file.options()))
         ),
         # Only a full garbage collection shrinks the heap and unloads classes, and small batches never cause one.
         "spark.cleaner.periodicGC.interval": "5min",

@@ -105,7 +105,7 @@ def test_the_checks_run_before_pytest_which_gets_the_arguments(clone):
     done = start(clone, "test", "-k", "two words")
     printed = (
         "ruff check .\nruff format --check .\nmypy\nlint-imports\n"
-        "-P -m jobs.spark.class_archive\n-P -m pytest -k two words\n"
+        "-P -m jobs.spark.class_archive\n-P -m jobs.lab.class_archive\n-P -m pytest -k two words\n"
     )
     assert (0, printed) == (done.returncode, done.stdout)
 
@@ -116,7 +116,10 @@ def test_one_failing_check_fails_the_run_after_pytest_has_passed(clone, failing)
     for check in CHECKS:
         install(clone / ".venv" / "bin" / check, f"#!/bin/sh\nexit {int(check == failing)}\n")
     done = start(clone, "test")
-    assert (1, "-P -m jobs.spark.class_archive\n-P -m pytest\n") == (done.returncode, done.stdout)
+    assert (1, "-P -m jobs.spark.class_archive\n-P -m jobs.lab.class_archive\n-P -m pytest\n") == (
+        done.returncode,
+        done.stdout,
+    )
     assert f"failed: [{failing}" in done.stderr
 
 
