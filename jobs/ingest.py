@@ -101,8 +101,10 @@ def _writers(settings: Settings) -> list[Writer]:
     ]
     found += [logs(cluster) for cluster in settings.clusters if cluster.logs]
     writers = [Writer(stream=stream, warehouse=settings.warehouse) for stream in found]
+    # At the same time, because each may wait for a process that was killed.
+    with ThreadPoolExecutor(max(1, len(writers))) as pool:
+        list(pool.map(lambda writer: writer.checkpoint.acquire(), writers))
     for writer in writers:
-        writer.checkpoint.acquire()
         writer.checkpoint.refuse_other_tables()
     return writers
 

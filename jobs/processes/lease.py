@@ -21,10 +21,10 @@ from typing import Any, Self
 
 from jobs.config.terminal import warn
 
-BEAT_S = 5.0
+BEAT_S = 4.0
 """Seconds between two writes of the holder."""
 
-STALE_S = 30.0
+STALE_S = 20.0
 """Seconds without a write after which the holder counts as ended, and after which a holder that cannot write ends."""
 
 SETTLE_S = 3.0

@@ -7,6 +7,7 @@ without Spark where possible, because a second for Spark's commit would delay ev
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -120,13 +121,15 @@ class SparkTables:
     spark: SparkSession
 
     def ensure(self, table: Table) -> None:
-        create_tables(self.spark, self.warehouse, [table])
+        _in_a_thread(lambda: create_tables(self.spark, self.warehouse, [table]))
 
     def append(self, table: Table, rows: Rows) -> None:
         refuse_full(self.warehouse)
         self.ensure(table)
         path = table_path(self.warehouse, table)
-        retry_commit(path, lambda: self._frame(table, rows).write.format("delta").mode("append").save(path))
+        _in_a_thread(
+            lambda: retry_commit(path, lambda: self._frame(table, rows).write.format("delta").mode("append").save(path))
+        )
 
     def merge(self, table: Table, rows: Rows) -> None:
         path = table_path(self.warehouse, table)
@@ -134,10 +137,21 @@ class SparkTables:
             f"MERGE INTO delta.`{path.replace('`', '``')}` AS old USING {{new}} AS new ON {_same_key(table)} "
             "WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
         )
-        retry_commit(path, lambda: self.spark.sql(statement, new=self._frame(table, rows)).collect())
+        _in_a_thread(
+            lambda: retry_commit(path, lambda: self.spark.sql(statement, new=self._frame(table, rows)).collect())
+        )
 
     def _frame(self, table: Table, rows: Rows) -> DataFrame:
         return self.spark.createDataFrame(stored(rows, table)).coalesce(1)
+
+
+def _in_a_thread(act: Callable[[], object]) -> None:
+    """Run `act` in a thread of its own, and raise its exception.
+
+    A signal handler may write while this thread waits for an answer of the JVM, and each thread has one connection.
+    """
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(act).result()
 
 
 def _same_key(table: Table) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from jobs.config.clusters import Cluster
@@ -137,13 +137,20 @@ MAINTAIN: dict[str, Point] = {
 
 
 def killed(
-    job: str, warehouse: Path, cluster: Cluster, point: Point, *, after: int = 1, in_steps: bool = False
+    job: str,
+    warehouse: Path,
+    cluster: Cluster,
+    point: Point,
+    *,
+    after: int = 1,
+    in_steps: bool = False,
+    within: Sequence[str] = (),
 ) -> bool:
     """Start the job and kill it at the point, once so many batches of `ingest` are done; whether it was there.
 
     `in_steps` takes half as long again and misses no point that lasts less than a millisecond.
     """
-    process = Job(job, warehouse, cluster)
+    process = Job(job, warehouse, cluster, within=within)
     process.until(lambda: done(warehouse) >= after)
     comes, was = point(warehouse)
     there = process.until(comes, in_steps=in_steps)

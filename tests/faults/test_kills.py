@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import random
+import sys
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +18,7 @@ from deltalake import DeltaTable, write_deltalake
 from jobs.tables.delta_io import table_path
 from schemas.bronze import COVERAGE
 from schemas.silver import GENERATIONS
+from testing.warehouses import volume
 from tests.faults.matrix import Trial
 from tests.faults.points import BEGINNING, BUILDING, INGEST, MAINTAIN, grows, killed, parts
 from tests.faults.process import finished
@@ -70,6 +72,28 @@ def test_a_life_with_a_kill_at_every_point_ends_in_the_same_tables(
     found = bronze(undisturbed, warehouse)
     assert compared(quiet, silver(warehouse)).is_identical
     tell(trials, (*MAINTAIN, VACUUM), took, found)
+
+
+def test_a_life_on_a_volume_with_kills_ends_in_the_same_tables(
+    matrix, warehouse, recorded, undisturbed, number
+) -> None:
+    """Without hard links and locks: Spark writes every table, and leases take the place of locks."""
+    within, order = (sys.executable, volume.__file__), random.Random(number)
+    trials = {name: matrix(f"kill -9 on a volume: {name}", Trial()) for name in (*BEGINNING, *INGEST, *BUILDING)}
+    cluster = replace(recorded, max_offsets_per_trigger=RECORDS_A_BATCH)
+
+    for name, point in BEGINNING.items():
+        trials[name].is_hit = killed("ingest", warehouse, cluster, point, after=0, within=within)
+    builds = shuffled(BUILDING, order)
+    for at, name in enumerate(shuffled(INGEST, order)):
+        trials[name].is_hit = killed("ingest", warehouse, cluster, INGEST[name], within=within)
+        if at % 2 and builds:
+            build = builds.pop()
+            trials[build].is_hit = killed("build", warehouse, cluster, BUILDING[build], in_steps=True, within=within)
+    took = finished("ingest", warehouse, cluster, within=within)
+    tell(trials, (*BEGINNING, *INGEST), took, bronze(undisturbed, warehouse))
+    took = finished("build", warehouse, cluster, within=within)
+    tell(trials, BUILDING, took, compared(silver_again(warehouse), silver(warehouse)))
 
 
 def test_builds_killed_in_a_row_end_in_the_same_silver(matrix, warehouse, recorded, number) -> None:
