@@ -15,10 +15,10 @@ from jobs.cli import parser
 ROOT = Path(__file__).parents[2]
 REFERENCE = re.compile(r"\$\{([^}]*)\}")
 JOB = {
-    "name", "max_concurrent_runs", "continuous", "schedule", "email_notifications", "health", "job_clusters", "tasks",
+    "name", "max_concurrent_runs", "tags", "continuous", "schedule", "email_notifications", "health", "job_clusters", "tasks",
     "environments",
 }  # fmt: skip
-TASK = {"task_key", "job_cluster_key", "environment_key", "python_wheel_task", "libraries"}
+TASK = {"task_key", "depends_on", "job_cluster_key", "environment_key", "python_wheel_task", "libraries"}
 KINDS = {"jobs", "apps", "schemas", "volumes"}
 LONG_RUNNING = {"ingest", "notify"}
 
@@ -88,32 +88,48 @@ def test_a_job_has_what_a_job_may_have_and_runs_once_at_a_time(path: Path) -> No
         assert path.name == f"{name}.job.yml"
         assert set(job) <= JOB, name
         assert job["max_concurrent_runs"] == 1
+        assert job["tags"] == {"application": "regroup"}, "by which budgets find it"
         assert ("continuous" in job) != ("schedule" in job)
         assert ("continuous" in job) == (name in LONG_RUNNING)
         assert "health" in job or name in LONG_RUNNING, "a scheduled run that hangs must be noticed"
         assert job["email_notifications"]["on_failure"] == "${var.notify}"
 
 
-@pytest.mark.parametrize("path", job_files(), ids=lambda path: path.name)
-def test_what_a_job_starts_is_an_entry_point_with_parameters_that_it_understands(path: Path) -> None:
+def tasks() -> dict[str, tuple[str, Any, Any]]:
+    """Every task by its key, with the name of its job and the job."""
+    found = [(task, name, job) for name, job in resources("jobs").items() for task in job["tasks"]]
+    assert len({task["task_key"] for task, *_ in found}) == len(found)
+    return {task["task_key"]: (name, job, task) for task, name, job in found}
+
+
+@pytest.mark.parametrize("key", tasks())
+def test_what_a_task_starts_is_an_entry_point_with_parameters_that_it_understands(key: str) -> None:
     scripts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    for name, job in loaded(path)["resources"]["jobs"].items():
-        (task,) = job["tasks"]
-        wheel = task["python_wheel_task"]
-        assert set(task) <= TASK
-        assert task.get("job_cluster_key") in {each["job_cluster_key"] for each in job.get("job_clusters", [])} | {None}
-        assert task.get("environment_key") in {each["environment_key"] for each in job.get("environments", [])} | {None}
-        assert wheel["package_name"] == scripts["name"]
-        assert wheel["entry_point"] in scripts["scripts"]
-        args = parser().parse_args(wheel["parameters"])
-        assert args.command == name
-        assert getattr(args, "once", False) == (name not in LONG_RUNNING)
-        assert str(args.warehouse).startswith("/Volumes/")
-        assert str(args.config).startswith("/Volumes/")
-        wheels = [each["whl"] for each in task.get("libraries", [])] + [
-            dependency for each in job.get("environments", []) for dependency in each["spec"]["dependencies"]
-        ]
-        assert wheels == ["../dist/*.whl"], "where `uv build --wheel` puts it, as seen from the file"
+    name, job, task = tasks()[key]
+    wheel = task["python_wheel_task"]
+    assert set(task) <= TASK
+    assert task.get("job_cluster_key") in {each["job_cluster_key"] for each in job.get("job_clusters", [])} | {None}
+    assert task.get("environment_key") in {each["environment_key"] for each in job.get("environments", [])} | {None}
+    assert wheel["package_name"] == scripts["name"]
+    assert wheel["entry_point"] in scripts["scripts"]
+    args = parser().parse_args(wheel["parameters"])
+    assert args.command == key
+    assert getattr(args, "once", False) == (name not in LONG_RUNNING)
+    assert str(args.warehouse).startswith("/Volumes/")
+    assert str(args.config).startswith("/Volumes/")
+    wheels = [each["whl"] for each in task.get("libraries", [])] + [
+        dependency for each in job.get("environments", []) for dependency in each["spec"]["dependencies"]
+    ]
+    assert wheels == ["../dist/*.whl"], "where `uv build --wheel` puts it, as seen from the file"
+
+
+def test_the_tasks_of_a_job_run_one_after_the_other_on_one_cluster() -> None:
+    for name, job in resources("jobs").items():
+        keys = [task["task_key"] for task in job["tasks"]]
+        after = [[each["task_key"] for each in task.get("depends_on", [])] for task in job["tasks"]]
+        assert after == [[], *([key] for key in keys[:-1])], name
+        assert len({task["job_cluster_key"] for task in job["tasks"]}) == 1, name
+    assert ["build", "analyze", "quality"] == [task["task_key"] for task in resources("jobs")["pipeline"]["tasks"]]
 
 
 def test_nothing_runs_in_dev_by_itself_and_prod_runs_as_nobody_in_person(bundle) -> None:

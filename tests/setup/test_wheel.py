@@ -17,7 +17,7 @@ from deltalake import DeltaTable
 from jobs.lab.broker import Broker
 from testing.waiting import wait_until
 from testing.warehouses import volume
-from tests.setup.test_bundle import ROOT, job_files, loaded
+from tests.setup.test_bundle import ROOT, tasks
 
 ORDER = ("ingest", "build", "analyze", "quality", "maintain", "notify")
 
@@ -44,8 +44,8 @@ def run(site: Path, folder: Path, *arguments: str, on_a_volume: bool = False) ->
 
 
 def parameters(name: str, config: Path, warehouse: Path) -> list[str]:
-    """Of the bundle's job, for this machine: its paths, and one run where the job goes on for ever there."""
-    (task,) = loaded(ROOT / "jobs" / f"{name}.job.yml")["resources"]["jobs"][name]["tasks"]
+    """Of the bundle's task, for this machine: its paths, and one run where the job goes on for ever there."""
+    *_, task = tasks()[name]
     given = list(task["python_wheel_task"]["parameters"])
     given[given.index("--config") + 1] = str(config)
     given[given.index("--warehouse") + 1] = str(warehouse)
@@ -72,7 +72,7 @@ def config(tmp_path) -> Iterator[Path]:
 def test_every_scheduled_job_runs_from_the_wheel_alone_and_says_nothing_odd(site, config, tmp_path) -> None:
     warehouse, folder = tmp_path / "warehouse", tmp_path / "elsewhere"
     folder.mkdir()
-    for name in sorted((path.name.split(".")[0] for path in job_files()), key=ORDER.index):
+    for name in sorted(tasks(), key=ORDER.index):
         ended = run(site, folder, *parameters(name, config, warehouse), on_a_volume=True)
         assert ended.returncode == 0, (name, ended.stderr)
         assert not [word for word in ("Traceback", "Exception", "leaked") if word in ended.stderr], (name, ended.stderr)
