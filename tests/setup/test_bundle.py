@@ -11,6 +11,7 @@ import pytest
 from ruamel.yaml import YAML
 
 from jobs.cli import parser
+from testing.bundle_schema import errors, whole
 
 ROOT = Path(__file__).parents[2]
 REFERENCE = re.compile(r"\$\{([^}]*)\}")
@@ -138,6 +139,18 @@ def test_nothing_runs_in_dev_by_itself_and_prod_runs_as_nobody_in_person(bundle)
     assert targets["staging"]["presets"]["trigger_pause_status"] == "PAUSED"
     assert targets["prod"]["mode"] == "production"
     assert set(targets["prod"]["run_as"]) == {"service_principal_name"}
+
+
+def test_a_field_that_the_schema_of_the_cli_does_not_know_is_an_error_with_its_place() -> None:
+    name = {"oneOf": [{"type": "string", "pattern": r"^regroup-[\p{L}]+$"}, {"pattern": r"^\p{N}$"}]}
+    job = {"type": "object", "properties": dict.fromkeys(JOB, True) | {"name": name}, "additionalProperties": False}
+    known = {"jobs": {"additionalProperties": job}} | dict.fromkeys(KINDS - {"jobs"}, True)
+    schema = {"properties": {"resources": {"properties": known, "additionalProperties": False}}}
+    assert [] == errors(whole(), schema)
+    del job["properties"]["tags"]
+    assert "resources.jobs.ingest: Additional properties are not allowed ('tags' was unexpected)" in errors(
+        whole(), schema
+    )
 
 
 def test_secrets_stand_in_the_bundle_by_reference_only() -> None:
