@@ -90,4 +90,4 @@ def test_rows_beyond_those_of_one_rebuild_are_made_in_parts_and_files(tmp_path, 
 def test_on_a_volume_and_for_clustered_tables_it_needs_a_session(tmp_path, monkeypatch) -> None:
     assert not needs_spark(tmp_path, BUILT)
     refuse_in(monkeypatch)
-    assert needs_spark(tmp_path, BUILT)
+    assert needs_spark(tmp_path / "volume", BUILT)
