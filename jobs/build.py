@@ -92,7 +92,7 @@ def rebuild_all(spark: SparkSession, settings: Settings) -> None:
         for table in SILVER:
             rows = with_settled(spark, warehouse, table_of(rebuilt, table), table)
             path = table_path(warehouse, table)
-            retry_commit(path, partial(overwrite_frame, rows, path), by_spark=True)
+            retry_commit(path, partial(overwrite_frame, rows, path), alone=True)
         limits.report(_tables(spark, warehouse))
     finally:
         rebuilt.unpersist()

@@ -206,7 +206,7 @@ def _erase(spark: SparkSession, warehouse: Path, table: Table, name: Name, found
         merge.execute()
 
     before = deltalake.DeltaTable(path).version()
-    retry_commit(path, merge, by_spark=True)
+    retry_commit(path, merge, alone=True)
     after = deltalake.DeltaTable(path)
     ours = (commit for commit in after.history(after.version() - before) if commit["operation"] == "MERGE")
     metrics: dict[str, str] = next((commit["operationMetrics"] for commit in ours), {})

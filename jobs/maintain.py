@@ -155,7 +155,7 @@ class Maintenance:
         before = set(DeltaTable(path).file_uris())
         if len(before) <= FEW_FILES:
             return Made()
-        retry_commit(path, lambda: SparkTable.forPath(self.spark, path).optimize().executeCompaction())
+        retry_commit(path, lambda: SparkTable.forPath(self.spark, path).optimize().executeCompaction(), alone=True)
         after = set(DeltaTable(path).file_uris())
         return Made(len(before - after), len(after - before))
 

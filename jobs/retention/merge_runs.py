@@ -152,7 +152,7 @@ def _merged_by_spark(spark: SparkSession, warehouse: Path, hour: int, read_until
         )
         writer = spark.createDataFrame(rows).coalesce(1).write.format("delta").mode("overwrite")
         path = table_path(warehouse, OFFSET_COMMITS)
-        retry_commit(path, lambda: writer.option("replaceWhere", where).save(path), by_spark=True)
+        retry_commit(path, lambda: writer.option("replaceWhere", where).save(path), alone=True)
     return rows_read, rows.num_rows
 
 

@@ -92,7 +92,7 @@ def expire(spark: SparkSession, warehouse: Path, table: Table, days: int, now_ms
         # Noted first, because a rebuild between the two would otherwise treat the remaining rows as complete.
         _note(warehouse, table, since)
         old = F.col(TIMES[table]) < F.lit(_instant(since))
-        retry_commit(path, lambda: DeltaTable.forPath(spark, path).delete(old), by_spark=True)
+        retry_commit(path, lambda: DeltaTable.forPath(spark, path).delete(old), alone=True)
     return rows
 
 

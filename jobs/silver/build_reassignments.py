@@ -50,7 +50,7 @@ def rebuild_all_reassignments(spark: SparkSession, warehouse: Path) -> None:
         for table in REASSIGNMENT_TABLES:
             rows = with_settled(spark, warehouse, table_of(rebuilt, table), table)
             path = table_path(warehouse, table)
-            retry_commit(path, partial(overwrite_frame, rows, path), by_spark=True)
+            retry_commit(path, partial(overwrite_frame, rows, path), alone=True)
     finally:
         rebuilt.unpersist()
 

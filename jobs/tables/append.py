@@ -38,7 +38,7 @@ def append_frame(frame: DataFrame, path: str, once: Once | None = None) -> None:
     written = frame.write.format("delta").mode("append")
     if once:
         written = written.option("txnAppId", once.app_id).option("txnVersion", once.version)
-    with table_lock(path, by_spark=True):
+    with table_lock(path, alone=True):
         written.save(path)
 
 

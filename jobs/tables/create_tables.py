@@ -22,15 +22,19 @@ from jobs.config.errors import UserError
 from jobs.config.terminal import say
 from jobs.tables.delta_io import WRITERS, required, table_path
 from jobs.tables.hard_links import has_hard_links
-from jobs.tables.transactions import is_local, retry_commit, table_lock
+from jobs.tables.transactions import CONFLICTS, is_local, table_lock
 from pipelines.arrow_types import schema_of
 from schemas.tables import SCHEMA_VERSION, VERSION_PROPERTY, Column, Table, schema_version
 
 if TYPE_CHECKING:
+    from delta.tables import DeltaTableBuilder
     from pyspark.sql import SparkSession
 
 LOG_HOURS = 2
 """Hours that a local table's log keeps commits. A stream that was stopped for longer starts over (`checkpoint`)."""
+
+TRIES = 4
+"""Attempts to create a table that other processes may create at the same time."""
 
 UNFINISHED_S = 10.0
 """Seconds after which a table without a first commit counts as abandoned. Creating one takes less."""
@@ -142,13 +146,28 @@ def _missing_columns(stored: deltalake.DeltaTable, table: Table) -> list[Column]
 
 
 def _create_by_spark(spark: SparkSession, path: str, table: Table) -> None:
-    from delta.tables import DeltaTable  # noqa: PLC0415 - a second of imports
+    from pyspark.errors import AnalysisException  # noqa: PLC0415 - with the next one a second of imports
 
-    if deltalake.DeltaTable.is_deltatable(path):
-        refuse_newer(path)
-        _bring_up_to_date_by_spark(spark, path, table)
-        return
-    _clear_unfinished(path)
+    for left in reversed(range(TRIES)):
+        if deltalake.DeltaTable.is_deltatable(path):
+            refuse_newer(path)
+            _bring_up_to_date_by_spark(spark, path, table)
+            return
+        _clear_unfinished(path)
+        try:
+            with table_lock(path, alone=True):
+                _builder(spark, path, table).execute()
+        except (*CONFLICTS, AnalysisException):
+            # Without locks, another process may create the table at the same time. It then exists now or soon.
+            if not left:
+                raise
+        else:
+            return
+
+
+def _builder(spark: SparkSession, path: str, table: Table) -> DeltaTableBuilder:
+    from delta.tables import DeltaTable  # noqa: PLC0415
+
     builder = DeltaTable.createIfNotExists(spark).location(path).comment(table.comment)
     for column in table.columns:
         builder = builder.addColumn(
@@ -156,10 +175,7 @@ def _create_by_spark(spark: SparkSession, path: str, table: Table) -> None:
         )
     for key, value in PROPERTIES.items():
         builder = builder.property(key, value)
-    if table.cluster_by:
-        builder = builder.clusterBy(*table.cluster_by)
-    # Another process may create the table at the same time; then nothing is left to do.
-    retry_commit(path, builder.execute, alone=True)
+    return builder.clusterBy(*table.cluster_by) if table.cluster_by else builder
 
 
 def _bring_up_to_date_by_spark(spark: SparkSession, path: str, table: Table) -> None:

@@ -53,7 +53,7 @@ def replace_rows(spark: SparkSession | None, old: pa.Table, new: pa.Table, path:
     # New rows get their own files. In the MERGE they would share files with finished rows, and each later MERGE, which
     # rewrites the files of changed rows, would rewrite the whole history.
     if (new := changes.filter(is_new).drop_columns(CHANGE)).num_rows:
-        with table_lock(path, by_spark=True):
+        with table_lock(path, alone=True):
             spark.createDataFrame(new).coalesce(1).write.format("delta").mode("append").save(path)
     if (others := changes.filter(pc.invert(is_new))).num_rows:
         _merge(spark, old, others, path, table)
@@ -90,7 +90,7 @@ def _merge(spark: SparkSession, old: pa.Table, changes: pa.Table, path: str, tab
         )
 
     # Retries are safe: files that `maintain` compacts meanwhile contain the same rows.
-    retry_commit(path, merge, by_spark=True)
+    retry_commit(path, merge, alone=True)
 
 
 def _write_whole(spark: SparkSession, changes: pa.Table, path: str, table: Table) -> None:

@@ -6,6 +6,7 @@ without Spark where possible, because a second for Spark's commit would delay ev
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -127,19 +128,20 @@ class SparkTables:
         refuse_full(self.warehouse)
         self.ensure(table)
         path = table_path(self.warehouse, table)
-        _in_a_thread(
-            lambda: retry_commit(path, lambda: self._frame(table, rows).write.format("delta").mode("append").save(path))
-        )
+        self._commit(path, lambda: self._frame(table, rows).write.format("delta").mode("append").save(path))
 
     def merge(self, table: Table, rows: Rows) -> None:
         path = table_path(self.warehouse, table)
+        # Doubled, because backticks end the name, and braces are parameters.
+        quoted = re.sub("([`{}])", r"\1\1", path)
         statement = (
-            f"MERGE INTO delta.`{path.replace('`', '``')}` AS old USING {{new}} AS new ON {_same_key(table)} "
+            f"MERGE INTO delta.`{quoted}` AS old USING {{new}} AS new ON {_same_key(table)} "
             "WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
         )
-        _in_a_thread(
-            lambda: retry_commit(path, lambda: self.spark.sql(statement, new=self._frame(table, rows)).collect())
-        )
+        self._commit(path, lambda: self.spark.sql(statement, new=self._frame(table, rows)).collect())
+
+    def _commit(self, path: str, act: Callable[[], object]) -> None:
+        _in_a_thread(lambda: retry_commit(path, act, alone=True))
 
     def _frame(self, table: Table, rows: Rows) -> DataFrame:
         return self.spark.createDataFrame(stored(rows, table)).coalesce(1)

@@ -45,9 +45,7 @@ T = TypeVar("T")
 def is_local(path: str) -> bool:
     """Return whether deltalake writes the table at `path`.
 
-    It cannot if the table is clustered, or if the file system has no hard links, as a volume of Databricks. Where it
-    can, Spark needs an exclusive lock: on a local disk its commit may overwrite a simultaneous commit from outside its
-    JVM (Delta's LocalLogStore).
+    It cannot if the table is clustered, or if the file system has no hard links, as a volume of Databricks.
     """
     return has_hard_links(Path(path).parent) and _is_unclustered(path, Path(path, "_delta_log").stat().st_ino)
 
@@ -61,12 +59,12 @@ def _is_unclustered(path: str, _log: int) -> bool:
 
 
 @contextmanager
-def table_lock(path: str, *, alone: bool = False, by_spark: bool = False) -> Iterator[None]:
+def table_lock(path: str, *, alone: bool = False) -> Iterator[None]:
     """Hold the lock of the table at `path` for writing: shared, or exclusive with `alone`.
 
-    At the end, all commits are flushed to the disk. Spark always locks a table of deltalake (`is_local`) exclusively.
+    At the end, all commits are flushed to the disk. Spark always needs the exclusive lock: on a local disk its commit
+    may overwrite a simultaneous commit from outside its JVM (Delta's LocalLogStore).
     """
-    alone = alone or (by_spark and is_local(path))
     lock = Path(path).parent / "_checkpoints" / "turns" / Path(path).name
     with ExitStack() as stack:
         with suppress(OSError):
@@ -77,17 +75,17 @@ def table_lock(path: str, *, alone: bool = False, by_spark: bool = False) -> Ite
         yield
 
 
-def retry_commit(path: str, act: Callable[[], T], *, alone: bool = False, by_spark: bool = False) -> T:
+def retry_commit(path: str, act: Callable[[], T], *, alone: bool = False) -> T:
     """Run `act`, which commits to the table at `path`, and return its result. Retry it after a conflict.
 
-    `act` must read the table again at each call. With `alone`, or for Spark as in `table_lock`, the lock is exclusive.
+    `act` must read the table again at each call. The lock is that of `table_lock`, and exclusive after a conflict.
 
     Raises:
         Exception: one of `CONFLICTS`, if other commits came first each time.
     """
     for attempt in range(TRIES - 1):
         try:
-            with table_lock(path, alone=alone or attempt > 0, by_spark=by_spark):
+            with table_lock(path, alone=alone or attempt > 0):
                 return act()
         except CONFLICTS:
             # A random pause, because without locks two jobs would otherwise keep colliding.

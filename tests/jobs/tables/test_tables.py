@@ -21,6 +21,7 @@ from tests.whole_rows import whole
 
 @pytest.fixture(params=["folder", "folder without hard links"])
 def tables(spark, warehouse, monkeypatch, request) -> Tables:
+    warehouse = warehouse / "it's a {folder}"
     if request.param == "folder":
         return tables_at(warehouse, lambda: pytest.fail("a session was started"))
     refuse_in(monkeypatch)
