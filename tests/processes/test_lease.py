@@ -105,6 +105,7 @@ def test_a_holder_that_cannot_write_for_too_long_ends(tmp_path) -> None:
     assert "cannot be written: No such file or directory" in lost[0]
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux refuses system calls to a process")
 def test_processes_on_a_volume_refuse_each_other_and_take_over_after_a_kill(tmp_path, monkeypatch) -> None:
     with holding(tmp_path) as first:
         assert first.stdout is not None

@@ -73,7 +73,7 @@ def test_every_scheduled_job_runs_from_the_wheel_alone_and_says_nothing_odd(site
     warehouse, folder = tmp_path / "warehouse", tmp_path / "elsewhere"
     folder.mkdir()
     for name in sorted(tasks(), key=ORDER.index):
-        ended = run(site, folder, *parameters(name, config, warehouse), on_a_volume=True)
+        ended = run(site, folder, *parameters(name, config, warehouse), on_a_volume=sys.platform == "linux")
         assert ended.returncode == 0, (name, ended.stderr)
         assert not [word for word in ("Traceback", "Exception", "leaked") if word in ended.stderr], (name, ended.stderr)
     described = DeltaTable(warehouse / "generations").to_pyarrow_table(columns=["group_id", "member_count"]).to_pylist()
