@@ -25,14 +25,18 @@ UNICODE = {r"\p{L}": "a-zA-Z", r"\p{N}": "0-9"}
 """
 
 
+def files() -> list[Path]:
+    """Return the files that the bundle includes."""
+    return sorted(path for pattern in loaded(ROOT / "databricks.yml")["include"] for path in ROOT.glob(pattern))
+
+
 def whole() -> dict[str, Any]:
     """Return `databricks.yml` with the resources of the files that it includes."""
-    bundle = _loaded(ROOT / "databricks.yml")
     resources: dict[str, Any] = {}
-    for path in sorted(path for pattern in bundle["include"] for path in ROOT.glob(pattern)):
-        for kind, found in _loaded(path)["resources"].items():
+    for path in files():
+        for kind, found in loaded(path)["resources"].items():
             resources.setdefault(kind, {}).update(found)
-    return bundle | {"resources": resources}
+    return loaded(ROOT / "databricks.yml") | {"resources": resources}
 
 
 def errors(bundle: dict[str, Any], schema: dict[str, Any]) -> list[str]:
@@ -61,7 +65,8 @@ def _known_class(found: re.Match[str]) -> str:
     return text
 
 
-def _loaded(path: Path) -> dict[str, Any]:
+def loaded(path: Path) -> dict[str, Any]:
+    """Return the content of a YAML file."""
     found: dict[str, Any] = YAML(typ="safe", pure=True).load(path.read_text(encoding="utf-8"))
     return found
 

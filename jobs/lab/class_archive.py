@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import os
 import sys
-import tempfile
 from pathlib import Path
 
 from jobs.config.errors import one_line
-from jobs.setup.class_archive_file import SILENT, archive
+from jobs.setup.class_archive_file import SILENT, create
 
 
 def make() -> None:
@@ -21,15 +20,7 @@ def make() -> None:
         OSError: the environment cannot be written.
         UserError: the broker did not start.
     """
-    file = archive("kafka")
-    if file.exists():
-        return
-    sys.stderr.write("regroup: creating an archive of the broker's classes, once; later brokers start faster\n")
-    file.parent.mkdir(exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=file.parent) as folder:
-        part = Path(folder) / "classes.jsa"
-        _exercised(part, Path(folder))
-        part.replace(file)
+    create("kafka", "creating an archive of the broker's classes, once; later brokers start faster", _exercised)
 
 
 def _exercised(part: Path, folder: Path) -> None:

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import os
 import sys
-import tempfile
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from jobs.config.errors import one_line
-from jobs.setup.class_archive_file import SILENT, archive
+from jobs.setup.class_archive_file import SILENT, create
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -28,17 +27,8 @@ def make() -> None:
     Raises:
         OSError: the environment cannot be written.
     """
-    file = archive()
-    if file.exists():
-        return
-    sys.stderr.write(
-        "regroup: creating an archive of Spark's classes, once (a minute); later starts take a third less\n"
-    )
-    file.parent.mkdir(exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=file.parent) as folder:
-        part = Path(folder) / "classes.jsa"
-        _exercised(part, Path(folder))
-        part.replace(file)
+    notice = "creating an archive of Spark's classes, once (a minute); later starts take a third less"
+    create("delta", notice, _exercised)
 
 
 def _exercised(part: Path, folder: Path) -> None:

@@ -15,8 +15,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import deltalake
+from delta.tables import DeltaTable, DeltaTableBuilder
 from deltalake import Field, Schema
 from deltalake.exceptions import DeltaError
+from pyspark.errors import AnalysisException
 
 from jobs.config.errors import UserError
 from jobs.config.terminal import say
@@ -27,7 +29,6 @@ from pipelines.arrow_types import schema_of
 from schemas.tables import SCHEMA_VERSION, VERSION_PROPERTY, Column, Table, schema_version
 
 if TYPE_CHECKING:
-    from delta.tables import DeltaTableBuilder
     from pyspark.sql import SparkSession
 
 LOG_HOURS = 2
@@ -146,8 +147,6 @@ def _missing_columns(stored: deltalake.DeltaTable, table: Table) -> list[Column]
 
 
 def _create_by_spark(spark: SparkSession, path: str, table: Table) -> None:
-    from pyspark.errors import AnalysisException  # noqa: PLC0415 - with the next one a second of imports
-
     for left in reversed(range(TRIES)):
         if deltalake.DeltaTable.is_deltatable(path):
             refuse_newer(path)
@@ -166,8 +165,6 @@ def _create_by_spark(spark: SparkSession, path: str, table: Table) -> None:
 
 
 def _builder(spark: SparkSession, path: str, table: Table) -> DeltaTableBuilder:
-    from delta.tables import DeltaTable  # noqa: PLC0415
-
     builder = DeltaTable.createIfNotExists(spark).location(path).comment(table.comment)
     for column in table.columns:
         builder = builder.addColumn(

@@ -8,12 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ruamel.yaml import YAML
 
 from jobs.cli import parser
-from testing.bundle_schema import errors, whole
+from testing.bundle_schema import ROOT, errors, files, loaded, whole
 
-ROOT = Path(__file__).parents[2]
 REFERENCE = re.compile(r"\$\{([^}]*)\}")
 JOB = {
     "name", "max_concurrent_runs", "tags", "continuous", "schedule", "email_notifications", "health", "job_clusters", "tasks",
@@ -22,15 +20,6 @@ JOB = {
 TASK = {"task_key", "depends_on", "job_cluster_key", "environment_key", "python_wheel_task", "libraries"}
 KINDS = {"jobs", "apps", "schemas", "volumes"}
 LONG_RUNNING = {"ingest", "notify"}
-
-
-def loaded(path: Path) -> Any:
-    return YAML(typ="safe", pure=True).load(path.read_text(encoding="utf-8"))
-
-
-def files() -> list[Path]:
-    included = [path for pattern in loaded(ROOT / "databricks.yml")["include"] for path in ROOT.glob(pattern)]
-    return sorted(included)
 
 
 def texts(node: Any) -> list[str]:
