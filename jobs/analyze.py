@@ -12,6 +12,7 @@ from jobs.config.settings import Settings
 from jobs.gold.analyze_part import analyze_part
 from jobs.spark.spark import session_of
 from jobs.tables.create_tables import create_tables
+from jobs.tables.table_facts import exists
 from pipelines.gold.groups import INPUTS
 from schemas.gold import GROUP_TABLES
 from schemas.silver import GENERATIONS
@@ -23,7 +24,7 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
     Raises:
         UserError: the warehouse has no silver table yet.
     """
-    if not (settings.warehouse / GENERATIONS.name / "_delta_log").is_dir():
+    if not exists(settings.warehouse, GENERATIONS):
         raise UserError(
             f"The warehouse {settings.warehouse} has no table {GENERATIONS.name} yet: run `./regroup build` or "
             "`./regroup replay` first, or name another with --warehouse."

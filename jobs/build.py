@@ -46,11 +46,13 @@ from jobs.spark.lost_worker import lost_worker
 from jobs.spark.spark import for_few_rows, session_of
 from jobs.spark.streams import Streams, report
 from jobs.tables.append import overwrite, overwrite_frame
+from jobs.tables.ask import ask
 from jobs.tables.create_tables import create_tables, needs_spark
 from jobs.tables.delta_io import WRITERS, checkpoint_path, follow, read, required, table_path
-from jobs.tables.engine import connect, show
+from jobs.tables.engine import connect
 from jobs.tables.new_rows import NewRows
 from jobs.tables.replace import replace_rows, replace_whole
+from jobs.tables.table_facts import exists
 from jobs.tables.tables import Tables, tables_at
 from jobs.tables.transactions import is_local, retry_commit
 from pipelines.rows_of_tables import rows_of, table_of
@@ -104,18 +106,17 @@ def _beginnings(warehouse: Path) -> pa.Table:
     The extra column `since_at` is the timestamp of the group's first row. Silver is not read, because it may be
     damaged.
     """
-    with connect() as engine:
-        for table in INPUTS:
-            show(engine, table.name, warehouse, table)
-        rows = " UNION ALL ".join(
-            f"SELECT cluster, group_id, {at} AS seen_at FROM {table.name}"  # noqa: S608 - our own names
-            for table, at in INPUTS.items()
-        )
-        return engine.sql(
-            "SELECT cluster, group_id, min(seen_at) AS since_at, NULL::TIMESTAMPTZ AS base_at, "  # noqa: S608
-            "NULL::INTEGER AS base_log_epoch, NULL::BIGINT AS base_offset "
-            f"FROM ({rows}) WHERE group_id IS NOT NULL GROUP BY cluster, group_id"
-        ).to_arrow_table()
+    rows = " UNION ALL ".join(
+        f"SELECT cluster, group_id, {at} AS seen_at FROM {{{table.name}}}"  # noqa: S608 - our own names
+        for table, at in INPUTS.items()
+    )
+    return ask(
+        warehouse,
+        "SELECT cluster, group_id, min(seen_at) AS since_at, CAST(NULL AS TIMESTAMP) AS base_at, "  # noqa: S608
+        "CAST(NULL AS INTEGER) AS base_log_epoch, CAST(NULL AS BIGINT) AS base_offset "
+        f"FROM ({rows}) AS seen WHERE group_id IS NOT NULL GROUP BY cluster, group_id",
+        tuple(INPUTS),
+    )
 
 
 def rebuild_new(spark: SparkSession | None, settings: Settings, new: Mapping[Table, NewRows]) -> bool:
@@ -337,7 +338,7 @@ def run_rebuild(settings: Settings, args: argparse.Namespace) -> int:
 
 
 def _known(warehouse: Path) -> None:
-    if not (warehouse / COORDINATOR_RECORDS.name / "_delta_log").is_dir():
+    if not exists(warehouse, COORDINATOR_RECORDS):
         raise UserError(
             f"The warehouse {warehouse} has no table {COORDINATOR_RECORDS.name} yet: run `./regroup ingest` or "
             "`./regroup replay` first, or name another with --warehouse."

@@ -50,6 +50,8 @@ COMMANDS = {
 }
 RECORDED = ("ingest", "build", "poll", "analyze", "notify", "quality", "maintain", "erase", "replay", "rebuild")
 """Commands that add a row to `job_runs`. `up` adds rows itself, also for its parts."""
+IN_FOLDER = ("up", "erase", "serve")
+"""Commands that need the tables in the warehouse's folder (`jobs.tables.location`)."""
 WITHOUT_PANDAS = ("build", "ingest", "replay", "up")
 """Commands that do without pandas, which none of them uses. Loading it takes half a second of a core, a third of the
 time of a short `replay`, and 25 MB, which `up` would keep for months.
@@ -73,7 +75,7 @@ SCENARIOS = (
     "churn, kip848, migration, java, streams, connect, share, registry, reassignment, failover, sessions, offsets, "
     "lost, stuck, mismatch, storms, outage, clients"
 )
-FLAGS = ("warehouse", "bootstrap_servers", "cluster", "host", "port", "quiet_ms", "trigger_seconds")
+FLAGS = ("warehouse", "tables", "bootstrap_servers", "cluster", "host", "port", "quiet_ms", "trigger_seconds")
 
 
 def main(arguments: Sequence[str] | None = None, *, is_program: bool = False) -> int:
@@ -123,6 +125,7 @@ def _run(settings: Settings, args: argparse.Namespace, *, is_program: bool) -> i
     if args.command != "doctor":  # It reports these warnings as findings.
         for warning in warnings(args.config, settings):
             warn(f"regroup {args.command}: warning: {warning}")
+    _refuse_elsewhere(settings, args.command)
     command = repeated(jvm_death_named()(full_disk_named(settings.warehouse)(_command(args.command))))
     if args.command == "up" and is_program:
         # Before anything below starts a thread.
@@ -144,6 +147,22 @@ def _run(settings: Settings, args: argparse.Namespace, *, is_program: bool) -> i
     return code
 
 
+def _refuse_elsewhere(settings: Settings, command: str) -> None:
+    """Bind the warehouse to the tables that the settings name. Raise `UserError` if the command does not know those."""
+    places = import_module("jobs.tables.location")
+    if settings.tables:
+        places.bind(settings.warehouse, places.valid_location(settings.tables))
+    there = places.location(settings.warehouse)
+    if there is None or command not in IN_FOLDER or (command == "serve" and settings.databricks):
+        return
+    instead = {
+        "up": "run `ingest`, `build`, `analyze`, `poll` and `notify` instead, as processes or scheduled jobs",
+        "serve": "let the pages read them through a SQL warehouse, with [databricks] in the settings file",
+        "erase": "there is no way to do it yet",
+    }
+    raise UserError(f"`{command}` does not work with tables in {there}: {instead[command]}.")
+
+
 def parser() -> argparse.ArgumentParser:
     """Return the parser of every command and option."""
     top = argparse.ArgumentParser(
@@ -152,7 +171,12 @@ def parser() -> argparse.ArgumentParser:
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
     common = argparse.ArgumentParser(add_help=False)
     common.add_argument("--config", type=Path, metavar="FILE", help="settings file (TOML)")
-    common.add_argument("--warehouse", type=Path, metavar="DIR", help="folder of the Delta tables")
+    common.add_argument("--warehouse", type=Path, metavar="DIR", help="folder of the Delta tables and of checkpoints")
+    common.add_argument(
+        "--tables",
+        metavar="SCHEMA|ADDRESS",
+        help="where Spark keeps the tables, if not in the folder: catalog.schema, or an address such as s3a://bucket/x",
+    )
     kafka = argparse.ArgumentParser(add_help=False)
     kafka.add_argument("--bootstrap-servers", metavar="HOST:PORT", help="Kafka cluster to read")
     kafka.add_argument("--cluster", metavar="NAME", help="name of the cluster, in settings and tables")

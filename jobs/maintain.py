@@ -28,9 +28,12 @@ from jobs.processes.worker_process import WorkerProcess
 from jobs.retention.compact import FEW_FILES, Made, compact, merged_file
 from jobs.retention.merge_runs import merge_runs
 from jobs.retention.retention import DAY_MS, expire, kept_days
+from jobs.retention.tidy import size_of, tidy
 from jobs.spark.spark import session_of
 from jobs.tables.as_of import opened
 from jobs.tables.delta_io import table_path
+from jobs.tables.location import TableName
+from jobs.tables.table_facts import exists
 from jobs.tables.transactions import CONFLICTS, is_local, retry_commit
 from schemas import written
 from schemas.bronze import BRONZE, OFFSET_COMMITS
@@ -78,7 +81,7 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
 
 def existing_tables(warehouse: Path, tables: Iterable[Table] = TABLES) -> list[Table]:
     """Return the tables that exist."""
-    return [table for table in tables if DeltaTable.is_deltatable(table_path(warehouse, table))]
+    return [table for table in tables if exists(warehouse, table)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,8 +115,12 @@ class Maintenance:
     def _table(self, table: Table, now_ms: int) -> bool:
         """Maintain one table; return whether anything changed."""
         began, before = time.monotonic(), size(self.settings.warehouse, table)
-        done = [*self._expired(table, now_ms), *self._merged(table, now_ms), *self._compacted(table)]
-        done += self._vacuumed(table)
+        done = [*self._expired(table, now_ms), *self._merged(table, now_ms)]
+        name = table_path(self.settings.warehouse, table)
+        if isinstance(name, TableName):
+            done += self._try(table, "compacting", lambda: tidy(name, self.settings.vacuum_days)) or []
+        else:
+            done += [*self._compacted(table), *self._vacuumed(table)]
         if done:
             took, now = time.monotonic() - began, size(self.settings.warehouse, table)
             self.say(f"{table.name}: {', '.join(done)}; {before} before, {now} now ({written.duration(1000 * took)})")
@@ -200,6 +207,10 @@ def vacuum(warehouse: Path, table: Table, days: float) -> Removed:
 
 def size(warehouse: Path, table: Table) -> str:
     """Return the number of files and the bytes of the table's current version, as text."""
-    files = DeltaTable(table_path(warehouse, table)).get_add_actions(flatten=True)
+    path = table_path(warehouse, table)
+    if isinstance(path, TableName):
+        number, total = size_of(path)
+        return f"{count(number, 'file')} of {written.size(total)}"
+    files = DeltaTable(path).get_add_actions(flatten=True)
     sizes = files["size_bytes"].to_pylist()
     return f"{count(len(sizes), 'file')} of {written.size(sum(sizes))}"

@@ -15,21 +15,12 @@ import pyarrow as pa
 from dashboards.lake.databricks_warehouse import Warehouse
 from dashboards.lake.lake import LakeError
 from dashboards.lake.service_principal import ServicePrincipal
+from dashboards.lake.sql_names import ABSENT, NO_SCHEMA
 
 LOG = logging.getLogger(__name__)
 SESSION = {"TIMEZONE": "UTC", "ANSI_MODE": "true", "STATEMENT_TIMEOUT": "60"}
 GIVE_UP_SECONDS = 30
 """Time limit for retries of a request. If a warehouse takes longer to start, the next page tries again."""
-ABSENT = (
-    "TABLE_OR_VIEW_NOT_FOUND",
-    "PATH_NOT_FOUND",
-    "DELTA_TABLE_NOT_FOUND",
-    "DELTA_MISSING_DELTA_TABLE",
-    "DELTA_PATH_DOES_NOT_EXIST",
-    "DELTA_TABLE_ONLY_OPERATION",
-)
-"""Error conditions of a missing table, or of a folder without a table."""
-NO_SCHEMA = ("SCHEMA_NOT_FOUND", "NO_SUCH_CATALOG", "NO_SUCH_NAMESPACE", "CATALOG_NOT_FOUND")
 UNUSED_SECONDS = 300.0
 """A connection idle for this long is replaced, because the warehouse may have closed its session."""
 

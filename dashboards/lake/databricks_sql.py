@@ -18,6 +18,7 @@ from sqlglot import exp
 
 from dashboards.lake.lake import TABLES, Parameter
 from dashboards.lake.row_filter import filtered_sql, variables
+from dashboards.lake.sql_names import quoted, source
 from dashboards.lake.sums import SUMS, table_of
 
 KEPT = 512
@@ -60,17 +61,6 @@ def bound(text: str, parameters: Mapping[str, Parameter], prefixes: Sequence[str
         for name, value in ((f"p_{name}", value) for name, value in (*parameters.items(), *of_reader.items()))
         if name in asked
     }
-
-
-def source(location: str, name: str) -> str:
-    """Return the SQL name of a table in `catalog.schema`, or of a Delta folder in the folder `location`."""
-    if "/" in location:
-        return f"delta.{quoted(f'{location}/{name}')}"
-    return quoted(*location.split("."), name)
-
-
-def quoted(*names: str) -> str:
-    return ".".join("`" + name.replace("`", "``") + "`" for name in names)
 
 
 class TranslatedQuery(NamedTuple):

@@ -9,8 +9,8 @@ from time import monotonic
 from typing import NamedTuple
 
 from dashboards.lake.databricks_connection import Connections, is_absent
-from dashboards.lake.databricks_sql import quoted, source
 from dashboards.lake.lake import LakeError, milliseconds
+from dashboards.lake.sql_names import quoted, source
 from schemas.tables import schema_version
 
 AT_ONCE = 4

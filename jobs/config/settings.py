@@ -40,6 +40,7 @@ class Settings:
     """All settings of all jobs. If no cluster is configured, `clusters` is empty and `up` starts a lab."""
 
     warehouse: Path = Path(".regroup/warehouse")
+    tables: str = ""
     clusters: tuple[Cluster, ...] = ()
     quiet_ms: int = 10_000
     trigger_seconds: float = 5.0

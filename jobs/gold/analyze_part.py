@@ -26,8 +26,7 @@ from jobs.gold.cluster_patterns import update_cluster_patterns
 from jobs.gold.gold_inputs import TIME_COLUMNS, files_of, gold_stored
 from jobs.gold.replaying import Replaying, gold_here
 from jobs.gold.storms import update_storms
-from jobs.tables.as_of import opened
-from jobs.tables.changed_rows import GoneError, TableSnapshot, changed
+from jobs.tables.changed_rows import GoneError, TableSnapshot, changed_groups, snapshot
 from jobs.tables.delta_io import checkpoint_path, read, required, table_path
 from jobs.tables.replace import replace_rows
 from jobs.tables.silver_rows import rows
@@ -91,8 +90,7 @@ def analyze_part(
     )
     with reading or nullcontext():
         known = _known(warehouse)
-        versions = {t: opened(warehouse, t) for t in INPUTS}
-        snapshots = {t.name: TableSnapshot.of(version) for t, version in versions.items()}
+        snapshots = {t.name: snapshot(warehouse, t) for t in INPUTS}
         now = {
             "standing": snapshots,
             "told": {"observed": known.observed, "terms": asdict(config), "tables": sorted(TIME_COLUMNS)},
@@ -110,10 +108,10 @@ def analyze_part(
     after = next(reversed(part), None)
     if part and (replaying or spark is None):
         make = replaying.gold if replaying else gold_here
-        new = make(files_of(warehouse, versions), part, known, config, tables)
+        new = make(files_of(snapshots), part, known, config, tables)
         _replace(spark, warehouse, gold_stored(warehouse, part, tables), new)
     elif part:
-        silver = {t: read(required(spark), warehouse, t, version.version()) for t, version in versions.items()}
+        silver = {t: read(required(spark), warehouse, t, snapshots[t.name].version) for t in INPUTS}
         _rebuild(required(spark), warehouse, silver, part, known, config, tables)
     left = [[*group, at] for group, at in scope.items() if group not in part]
     memory.parent.mkdir(parents=True, exist_ok=True)
@@ -232,7 +230,7 @@ def _affected(
     for table in INPUTS:
         try:
             then = TableSnapshot(*before["standing"][table.name])
-            changes = changed(table.names, TIMES[table.name], then, snapshots[table.name])
+            changes = changed_groups(warehouse, table, table.names, TIMES[table.name], then, snapshots[table.name])
         except GoneError:
             yield from _all(warehouse)
             return

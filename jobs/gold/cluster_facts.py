@@ -8,13 +8,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
-from deltalake import DeltaTable
-
 from jobs.gold.cluster_reader import ClusterReader
 from jobs.gold.moved_groups import moves_of, refusals_of
 from jobs.gold.owned_partitions import owned_partitions
-from jobs.tables.delta_io import table_path
 from jobs.tables.engine import connect, show
+from jobs.tables.table_facts import exists
 from pipelines.decoding.group_partition import partition_of
 from pipelines.gold.patterns.cluster_findings import ClusterFacts, Row, Unsettled
 from pipelines.gold.patterns.offsets_partitions import LINE_KINDS
@@ -80,9 +78,9 @@ def clusters(warehouse: Path) -> list[str]:
     """Return the clusters that have any data."""
     names: set[str] = set()
     for table in ENDS:
-        if DeltaTable.is_deltatable(table_path(warehouse, table)):
+        if exists(warehouse, table):
             with connect() as engine:
-                show(engine, "found", warehouse, table)
+                show(engine, "found", warehouse, table, columns=("cluster",), is_distinct=True)
                 names |= {name for (name,) in engine.sql("SELECT DISTINCT cluster FROM found").fetchall()}
     return sorted(names)
 

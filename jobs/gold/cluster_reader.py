@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from deltalake import DeltaTable
-
 from dashboards.lake.lake import milliseconds, moment
-from jobs.tables.delta_io import table_path
+from jobs.tables import named_tables
 from jobs.tables.engine import connect, show
+from jobs.tables.table_facts import exists
 from schemas.bronze import COORDINATOR_RECORDS, OFFSET_COMMITS
 from schemas.tables import Table
 
@@ -34,11 +33,11 @@ class ClusterReader:
 
     def rows(self, table: Table, sql: str, *, since: tuple[str, int] | None = None, **values: Any) -> list[Any]:
         """Return the rows of a query on the view `found`, the table, with times in ms. `$since` is the time given."""
-        if not DeltaTable.is_deltatable(table_path(self.warehouse, table)):
+        if not exists(self.warehouse, table):
             return []
         asked = {"cluster": self.cluster, **values} | ({"since": moment(since[1])} if since else {})
         with connect() as engine:
-            show(engine, "found", self.warehouse, table, since=since)
+            show(engine, "found", self.warehouse, table, since, where=named_tables.of_cluster(self.cluster))
             found: list[Any] = milliseconds(engine.sql(sql, params=asked).to_arrow_table()).to_pylist()
         return found
 

@@ -6,13 +6,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pyarrow as pa
-from deltalake import DeltaTable
 from duckdb import DuckDBPyConnection
 
 from dashboards.lake.lake import milliseconds
-from jobs.tables.delta_io import table_path
+from jobs.tables.changed_rows import TableSnapshot, local
 from jobs.tables.engine import connect, quoted, show, show_files
-from jobs.tables.silver_rows import datafiles
 from pipelines.gold.groups import INPUTS, TIMES, Group, cut_ms
 from pipelines.gold.rows import AnalysisConfig
 from schemas.gold import ADVICE, DIAGNOSES, GROUP_HEALTH, PATTERNS, VERDICTS
@@ -34,8 +32,8 @@ Files = Mapping[str, Sequence[str]]
 """Files of certain versions of tables, by table name."""
 
 
-def files_of(warehouse: Path, versions: Mapping[Table, DeltaTable]) -> Files:
-    return {table.name: datafiles(table_path(warehouse, table), version) for table, version in versions.items()}
+def files_of(snapshots: Mapping[str, TableSnapshot]) -> Files:
+    return {name: [local(file) for file in snapshot.files] for name, snapshot in snapshots.items()}
 
 
 def silver_of(files: Files, scope: Mapping[Group, int], config: AnalysisConfig) -> dict[str, pa.Table]:
@@ -69,7 +67,7 @@ def gold_stored(warehouse: Path, scope: Mapping[Group, int], tables: Sequence[Ta
     with connect() as engine:
         _register_starts(engine, {group: since // DAY_MS * DAY_MS for group, since in scope.items()})
         for table in tables:
-            show(engine, "stored", warehouse, table)
+            show(engine, "stored", warehouse, table, groups=_starts(scope))
             found[table] = engine.sql(
                 f"SELECT {quoted(table.names)} FROM stored JOIN told USING (cluster, group_id) "  # noqa: S608
                 f"WHERE epoch_ms({TIME_COLUMNS[table.name]}) >= told_ms"
@@ -79,6 +77,10 @@ def gold_stored(warehouse: Path, scope: Mapping[Group, int], tables: Sequence[Ta
 
 def _register_starts(engine: DuckDBPyConnection, instants: Mapping[Group, int]) -> None:
     """Register a timestamp for each group as the view `told`."""
+    engine.register("told", _starts(instants))
+
+
+def _starts(instants: Mapping[Group, int]) -> pa.Table:
     rows = [{"cluster": cluster, "group_id": group, "told_ms": at} for (cluster, group), at in instants.items()]
     kind = pa.schema([("cluster", pa.string()), ("group_id", pa.string()), ("told_ms", pa.int64())])
-    engine.register("told", pa.Table.from_pylist(rows, kind))
+    return pa.Table.from_pylist(rows, kind)

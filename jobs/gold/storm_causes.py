@@ -11,6 +11,7 @@ from duckdb import DuckDBPyConnection
 
 from dashboards.lake.lake import milliseconds
 from jobs.tables.engine import connect, quoted, show
+from jobs.tables.named_tables import of_cluster
 from pipelines.gold.diagnosis.verdicts import sums
 from pipelines.gold.rebalance_causes import RebalanceCauses, rebalance_causes
 from pipelines.gold.rows import MOST, REPLAYED
@@ -102,7 +103,8 @@ def causes(warehouse: Path, storm: Storm, hardest_first: Sequence[str]) -> tuple
     found: dict[str, RebalanceCauses] = {}
     with connect() as engine:
         for table, time in TIMES.items():
-            show(engine, table.name, warehouse, table, since=(time, storm.started_at - BEFORE_MS))
+            since = time, storm.started_at - BEFORE_MS
+            show(engine, table.name, warehouse, table, since, where=of_cluster(storm.cluster))
         _choose(engine, storm, groups)
         for first in range(0, len(groups), AT_ONCE):
             found |= _diagnosed(engine, storm, groups[first : first + AT_ONCE])

@@ -10,6 +10,7 @@ from typing import Any
 from dashboards.lake.lake import milliseconds, moment
 from jobs.gold.storm_causes import causes
 from jobs.tables.engine import connect, show
+from jobs.tables.named_tables import of_cluster
 from pipelines.gold.marks_nearby import before, groups_of
 from pipelines.gold.storms.differences import Attributes, Difference, attributes_of, culprits, differences, frozen
 from pipelines.gold.storms.storm_cost import COST, Cost, GroupCost
@@ -48,7 +49,7 @@ def _cost(warehouse: Path, storm: Storm) -> Cost:
     asked = {"cluster": storm.cluster, "groups": sorted(storm.group_ids), "begin": begin, "end": end}
     with connect() as engine:
         for table, time in times.items():
-            show(engine, table.name, warehouse, table, since=(time, begin - HOUR_MS))
+            show(engine, table.name, warehouse, table, (time, begin - HOUR_MS), where=of_cluster(storm.cluster))
         found = engine.sql(COST, params=asked).fetchall()
     return Cost(
         groups=[
@@ -146,6 +147,6 @@ def _query(warehouse: Path, table: Table, sql: str, storm: Storm, **more: Any) -
     if "$last" in sql:
         parameters |= {"last": moment(storm.last_at), "groups": sorted(storm.group_ids)}
     with connect() as engine:
-        show(engine, "found", warehouse, table)
+        show(engine, "found", warehouse, table, where=of_cluster(storm.cluster))
         found: list[dict[str, Any]] = milliseconds(engine.sql(sql, params=parameters).to_arrow_table()).to_pylist()
     return found

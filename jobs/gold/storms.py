@@ -18,8 +18,7 @@ from jobs.config.settings import Settings
 from jobs.gold.storm_facts import facts
 from jobs.gold.storm_memory import Group, Memory, Snapshots, disturbances_of
 from jobs.spark.spark import for_few_rows
-from jobs.tables.as_of import opened
-from jobs.tables.changed_rows import GoneError, TableSnapshot, changed
+from jobs.tables.changed_rows import GoneError, changed_groups, snapshot
 from jobs.tables.create_tables import create_tables
 from jobs.tables.delta_io import checkpoint_path, table_path
 from jobs.tables.replace import replace_rows
@@ -89,9 +88,9 @@ def store(spark: SparkSession | None, warehouse: Path, found: Update) -> None:
 def scan(warehouse: Path, *, again: bool = False) -> Update:
     """Return the changes to the stored storms that follow from silver."""
     before = Memory.empty() if again else Memory.of(memory_path(warehouse))
-    snapshots = {table.name: TableSnapshot.of(opened(warehouse, table)) for table in COLUMNS}
+    snapshots = {table.name: snapshot(warehouse, table) for table in COLUMNS}
     known = _known(warehouse)
-    since = _changed(before, snapshots, known)
+    since = _changed(warehouse, before, snapshots, known)
     memory = before.with_new(snapshots, since, _disturbances(warehouse, since))
     all_rows = cast("list[StormRow]", rows(warehouse, STORMS, STORMS.names))
     old: list[StormRow] = []
@@ -121,7 +120,7 @@ def _known(warehouse: Path) -> Known:
     return out
 
 
-def _changed(memory: Memory, snapshots: Snapshots, known: Known) -> dict[Group, int]:
+def _changed(warehouse: Path, memory: Memory, snapshots: Snapshots, known: Known) -> dict[Group, int]:
     """Return for each group with changed rows the timestamp from which it must be scanned again, in ms."""
     everything = dict.fromkeys(known, 0)
     if memory.snapshots is None:
@@ -129,7 +128,9 @@ def _changed(memory: Memory, snapshots: Snapshots, known: Known) -> dict[Group, 
     since: dict[Group, int] = {}
     for table, columns in COLUMNS.items():
         try:
-            found = changed(columns, TIMES[table], memory.snapshots[table.name], snapshots[table.name])
+            found = changed_groups(
+                warehouse, table, columns, TIMES[table], memory.snapshots[table.name], snapshots[table.name]
+            )
         except GoneError:
             return everything
         for cluster, group, at in found:

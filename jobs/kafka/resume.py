@@ -7,13 +7,12 @@ from functools import reduce
 from operator import or_
 from typing import TYPE_CHECKING
 
-import deltalake
-from delta.tables import DeltaTable
 from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
 
 from jobs.kafka.first_read import topic_id_at
 from jobs.kafka.source_position import PartitionPosition, TopicPosition
-from jobs.tables.delta_io import checkpoint_path, read, table_path
+from jobs.tables.delta_io import checkpoint_path, delta_table, read, table_path
+from jobs.tables.table_facts import has_rows
 from jobs.tables.transactions import table_lock
 from schemas.bronze import ADMIN_OBSERVATIONS, COORDINATOR_EVENTS, COVERAGE, OFFSET_COMMITS, QUARANTINE
 
@@ -42,11 +41,11 @@ def resume(spark: SparkSession, warehouse: Path, stream: TopicStream) -> TopicPo
     for row in sorted(newest, key=lambda r: r.log_epoch):
         positions[row.source_partition] = PartitionPosition(log_epoch=row.log_epoch, begin=0, offset=row.end)
     for table in stream.tables:
-        if not _has_rows(warehouse, table):
+        if not has_rows(warehouse, table):
             continue
         unfinished = _beyond(table, stream, positions)
         path = table_path(warehouse, table)
-        target = DeltaTable.forPath(spark, path)
+        target = delta_table(spark, path)
         if not target.toDF().where(unfinished).isEmpty():
             with table_lock(path, alone=True):
                 target.delete(unfinished)
@@ -57,12 +56,7 @@ def resume(spark: SparkSession, warehouse: Path, stream: TopicStream) -> TopicPo
 
 def is_empty(warehouse: Path, stream: TopicStream) -> bool:
     """Return whether the feed's tables have no rows, of no cluster."""
-    return not any(_has_rows(warehouse, table) for table in (*stream.tables, COVERAGE))
-
-
-def _has_rows(warehouse: Path, table: Table) -> bool:
-    # By deltalake in milliseconds; the first query of Spark takes seconds.
-    return bool(deltalake.DeltaTable(table_path(warehouse, table)).file_uris())
+    return not any(has_rows(warehouse, table) for table in (*stream.tables, COVERAGE))
 
 
 def _beyond(table: Table, stream: TopicStream, positions: Mapping[int, PartitionPosition]) -> Column:

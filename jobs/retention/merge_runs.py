@@ -31,13 +31,18 @@ from jobs.retention.merged_hour import (
     merged_files,
     merged_hour,
 )
+from jobs.tables import named_tables
+from jobs.tables.append import overwrite_frame
+from jobs.tables.changed_rows import snapshot
 from jobs.tables.delta_io import actions, checkpoint_path, table_path
 from jobs.tables.engine import connect, show
 from jobs.tables.local_rewrite import exchange
+from jobs.tables.location import TableName
 from jobs.tables.silver_rows import newest
 from jobs.tables.transactions import is_local, retry_commit
 from schemas.bronze import COVERAGE, OFFSET_COMMITS
 from schemas.records import OFFSETS_TOPIC
+from schemas.thresholds import DAY_MS
 
 MANY_HOURS = 24
 SETTLED_MS = HOUR_MS
@@ -68,7 +73,7 @@ def merge_runs(spark: SparkSession, warehouse: Path, *, now_ms: int | None = Non
     """Merge the rows since the last run; return the rows of the checked hours before and after."""
     path = table_path(warehouse, OFFSET_COMMITS)
     note = checkpoint_path(warehouse, "maintain") / "merged-runs.json"
-    progress, version = Progress.of(note), DeltaTable(path).version()
+    progress, version = Progress.of(note), snapshot(warehouse, OFFSET_COMMITS).version
     now_ms = time.time_ns() // 1_000_000 if now_ms is None else now_ms
     until = max(progress.until_ms, (now_ms - SETTLED_MS) // HOUR_MS * HOUR_MS)
     hours = _hours(path, progress, version, until)
@@ -86,6 +91,8 @@ def _merged(spark: SparkSession, warehouse: Path, hours: Iterable[int]) -> list[
 
 def _hours(path: str, progress: Progress, version: int, until: int) -> list[int]:
     """Return the hours to check: those with newer commits, and those that were too recent last time."""
+    if isinstance(path, TableName):
+        return _hours_by_spark(path, progress, until)
     spans = _appended(path, progress.version, version)
     if spans is None:
         files = pa.table(DeltaTable(path).get_add_actions(flatten=True))
@@ -97,6 +104,16 @@ def _hours(path: str, progress: Progress, version: int, until: int) -> list[int]
         spans.append((progress.until_ms, until))
     hours = {hour for a, b in spans for hour in range(a // HOUR_MS * HOUR_MS, min(b + 1, until), HOUR_MS)}
     return sorted(hours & _present(path) if len(hours) > MANY_HOURS else hours)
+
+
+def _hours_by_spark(name: TableName, progress: Progress, until: int) -> list[int]:
+    """Return the hours with rows since a day before the last run. Rows that arrive later still are not merged."""
+    at = "unix_millis(last_commit_at)"
+    query = (
+        f"SELECT DISTINCT {at} DIV {HOUR_MS} * {HOUR_MS} AS hour FROM {{offset_commits}} "  # noqa: S608 - our own names
+        f"WHERE {at} >= {progress.until_ms - DAY_MS:d} AND {at} < {until:d}"
+    )
+    return sorted(named_tables.ask(query, {OFFSET_COMMITS.name: name})["hour"].to_pylist())
 
 
 def _present(path: str) -> set[int]:
@@ -150,16 +167,16 @@ def _merged_by_spark(spark: SparkSession, warehouse: Path, hour: int, read_until
         where = _where(
             hour, {partition: read_until[partition] for partition in (tuple(row.values()) for row in partitions)}
         )
-        writer = spark.createDataFrame(rows).coalesce(1).write.format("delta").mode("overwrite")
-        path = table_path(warehouse, OFFSET_COMMITS)
-        retry_commit(path, lambda: writer.option("replaceWhere", where).save(path), alone=True)
+        written, path = spark.createDataFrame(rows).coalesce(1), table_path(warehouse, OFFSET_COMMITS)
+        retry_commit(path, lambda: overwrite_frame(written, path, where), alone=True)
     return rows_read, rows.num_rows
 
 
 def _read_until(warehouse: Path) -> dict[TopicPartition, int]:
     """Return for each (cluster, log_epoch, source_partition) the offset after the last one read."""
     with connect() as engine:
-        show(engine, "coverage", warehouse, COVERAGE)
+        columns = ("cluster", "source", "log_epoch", "source_partition", "to_offset", "is_gap")
+        show(engine, "coverage", warehouse, COVERAGE, columns=columns, where=f"source = '{OFFSETS_TOPIC}'")
         found = engine.execute(
             "SELECT cluster, log_epoch, source_partition, max(to_offset) FROM coverage WHERE source = ? AND NOT is_gap "
             "GROUP BY ALL",

@@ -75,7 +75,7 @@ def _parts(warehouse: Path, hour: int, read_until: ReadUntil) -> list[list[Topic
     """Return the partitions with rows in the hour, grouped into parts."""
     with connect() as engine:
         _show_read_until(engine, read_until)
-        show(engine, "stored", warehouse, OFFSET_COMMITS, since=("last_commit_at", hour))
+        _show_hour(engine, warehouse, hour)
         counted = engine.sql(
             f"SELECT {quoted(PARTITION)}, count(*) FROM stored JOIN covered USING ({quoted(PARTITION)}) WHERE {INSIDE} "  # noqa: S608 - our own names
             "GROUP BY ALL ORDER BY ALL",
@@ -96,19 +96,19 @@ def _merged_part(warehouse: Path, hour: int, read_until: ReadUntil) -> tuple[int
     partitions = quoted(PARTITION)
     with connect() as engine:
         _show_read_until(engine, read_until)
-        show(engine, "stored", warehouse, OFFSET_COMMITS, since=("last_commit_at", hour))
+        _show_hour(engine, warehouse, hour)
         fragments = engine.sql(
             f"SELECT {_columns('stored')} FROM stored JOIN covered USING ({partitions}) WHERE {INSIDE}",  # noqa: S608 - our own names
             params=_span(hour),
         ).to_arrow_table()
         engine.register("fragments", fragments)
-        show(engine, "records", warehouse, COORDINATOR_RECORDS)
+        show(engine, "records", warehouse, COORDINATOR_RECORDS, columns=(*PARTITION, "group_id", "source_offset"))
         records = engine.sql(
             f"SELECT {partitions}, group_id, source_offset FROM records SEMI JOIN covered USING ({partitions}) "  # noqa: S608 - our own names
             "WHERE source_offset "
             "BETWEEN (SELECT min(first_offset) FROM fragments) AND (SELECT max(last_offset) FROM fragments)"
         ).to_arrow_table()
-        show(engine, "kept", warehouse, QUARANTINE)
+        show(engine, "kept", warehouse, QUARANTINE, columns=(*PARTITION, "source", "source_offset"))
         unread = engine.sql(
             f"SELECT {partitions}, source_offset FROM kept SEMI JOIN covered USING ({partitions}) WHERE source = $1",  # noqa: S608 - our own names
             params=[OFFSETS_TOPIC],
@@ -137,6 +137,11 @@ def _other_rows(files: Sequence[str], hour: int, read_until: ReadUntil, schema: 
             params=_span(hour),
         )
         yield from in_pieces(found, schema)
+
+
+def _show_hour(engine: DuckDBPyConnection, warehouse: Path, hour: int) -> None:
+    end = f"last_commit_at < timestamp_millis({hour + HOUR_MS:d})"
+    show(engine, "stored", warehouse, OFFSET_COMMITS, since=("last_commit_at", hour), where=end)
 
 
 def _show_read_until(engine: DuckDBPyConnection, read_until: ReadUntil) -> None:

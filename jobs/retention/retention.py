@@ -14,13 +14,13 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from delta.tables import DeltaTable
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
 
 from jobs.config.settings import Settings
-from jobs.tables.delta_io import read, table_path
+from jobs.tables.delta_io import delta_table, read, table_path
 from jobs.tables.engine import connect, quoted
+from jobs.tables.location import TableName
 from jobs.tables.silver_rows import dataset
 from jobs.tables.transactions import retry_commit
 from schemas.bronze import ADMIN_OBSERVATIONS, COORDINATOR_EVENTS, OFFSET_COMMITS, QUARANTINE
@@ -86,14 +86,19 @@ def begin(days: int, now_ms: int) -> int:
 def expire(spark: SparkSession, warehouse: Path, table: Table, days: int, now_ms: int) -> int:
     """Delete the rows of a table older than `days` days; return their number."""
     since, path = begin(days, now_ms), table_path(warehouse, table)
-    column = pc.field(TIMES[table])
-    rows: int = dataset(warehouse, table).count_rows(filter=column < pa.scalar(_instant(since)))
+    if isinstance(path, TableName):
+        rows = read(spark, warehouse, table).where(_is_before(table, since)).count()
+    else:
+        rows = dataset(warehouse, table).count_rows(filter=pc.field(TIMES[table]) < pa.scalar(_instant(since)))
     if rows:
         # Noted first, because a rebuild between the two would otherwise treat the remaining rows as complete.
         _note(warehouse, table, since)
-        old = F.col(TIMES[table]) < F.lit(_instant(since))
-        retry_commit(path, lambda: DeltaTable.forPath(spark, path).delete(old), alone=True)
+        retry_commit(path, lambda: delta_table(spark, path).delete(_is_before(table, since)), alone=True)
     return rows
+
+
+def _is_before(table: Table, since: int) -> Column:
+    return F.col(TIMES[table]) < F.lit(_instant(since))
 
 
 def _note(warehouse: Path, table: Table, since: int) -> None:

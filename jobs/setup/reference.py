@@ -44,7 +44,9 @@ STATES = re.compile(r"schemas\.states\.(\w+)")
 """The reference to a vocabulary in a column's comment."""
 
 TOP = {
-    "warehouse": "folder of the Delta tables",
+    "warehouse": "folder of the Delta tables, and of checkpoints, locks and states",
+    "tables": "where Spark keeps the tables if they are not in the folder: `catalog.schema`, or an address such as "
+    "`s3a://bucket/regroup`; permanent once a job has run (docs/storage.md)",
     "quiet_ms": "pause without a rebalance that ends an episode of a group, in milliseconds",
     "trigger_seconds": "seconds between two batches of `ingest`, `build` and `up`",
     "analyze_seconds": "seconds between two runs of `analyze`, alone or within `up`",

@@ -22,7 +22,14 @@ from jobs.tables.replace import replace_rows
 from jobs.tables.silver_rows import stored_rows
 from jobs.tables.transactions import retry_commit
 from pipelines.arrow_types import TYPES
-from pipelines.reassignments.frame import affected_rows, cut, reassignments, reassignments_of_few, since_cut
+from pipelines.reassignments.frame import (
+    OF_INTEREST,
+    affected_rows,
+    cut,
+    reassignments,
+    reassignments_of_few,
+    since_cut,
+)
 from pipelines.rows_of_tables import table_of
 from schemas.bronze import ADMIN_OBSERVATIONS, COORDINATOR_EVENTS
 from schemas.silver import REASSIGNMENT_TABLES, REASSIGNMENTS
@@ -124,7 +131,7 @@ def _inputs(warehouse: Path, cuts: Mapping[str, datetime]) -> Iterator[list[dict
     with connect() as engine:
         engine.register("cuts", pa.Table.from_pylist(rows, CUTS))
         for table in INPUTS:
-            show(engine, table.name, warehouse, table)
+            show(engine, table.name, warehouse, table, where=OF_INTEREST[table])
             yield milliseconds(engine.sql(since_cut(table)).to_arrow_table()).to_pylist()
 
 

@@ -55,6 +55,7 @@ WHERE is_long OR is_full GROUP BY ALL ORDER BY ALL
 """
 """Groups with short ids in a cluster below its limit are not counted, because they will still be built."""
 
+GROUP = ("cluster", "group_id")
 NONE_BUILT = pa.schema([("cluster", pa.string()), ("group_id", pa.string())]).empty_table()
 
 
@@ -96,7 +97,7 @@ class GroupLimits:
         self._counted_at, self._has_news = now, False
         with connect() as engine:
             for table in (OFFSET_COMMITS, COORDINATOR_RECORDS, COORDINATOR_EVENTS, GROUPS):
-                show(engine, table.name, self.warehouse, table)
+                show(engine, table.name, self.warehouse, table, columns=GROUP, is_distinct=True)
             values = {"name_bytes": self.limits.name_bytes, "most": self.limits.groups}
             found = engine.execute(NOT_BUILT, values).fetchall()
         if found != self._reported:
@@ -115,7 +116,7 @@ class GroupLimits:
             if anew:
                 engine.register("groups", NONE_BUILT)
             else:
-                show(engine, "groups", self.warehouse, GROUPS)
+                show(engine, "groups", self.warehouse, GROUPS, columns=GROUP)
             built = engine.execute("SELECT count(*) FROM groups GROUP BY cluster").fetchall()
             if affected.num_rows + max((count for (count,) in built), default=0) <= self.limits.groups:
                 return affected

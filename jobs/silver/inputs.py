@@ -1,6 +1,7 @@
 """A batch's input from bronze and silver: read by DuckDB in local mode and for few groups, else by Spark.
 
-For few groups, Spark plans a read of Delta for longer than the read takes. Either way, the driver gets only the rows
+For few groups, Spark plans a read of Delta for longer than the read takes. Tables that are not in the warehouse's
+folder are always read by Spark. Either way, the driver gets only the rows
 that a batch may replace, regardless of the length of the groups' history.
 """
 
@@ -19,6 +20,7 @@ from jobs.silver.pending_first_commits import GROUP, pending_first_commits
 from jobs.silver.pruned_commits import pruned_commits
 from jobs.tables.delta_io import read, required, table_path
 from jobs.tables.engine import connect, show
+from jobs.tables.location import location
 from jobs.tables.silver_rows import instant, milliseconds_of
 from jobs.tables.since_points import ASTRAY_MS, of_groups, since_points
 from jobs.tables.transactions import is_local
@@ -81,7 +83,8 @@ class SilverInputs:
 
     @property
     def by_duckdb(self) -> bool:
-        return int(self.affected.num_rows) <= FEW_GROUPS or self.is_local
+        is_elsewhere = location(self.warehouse) is not None
+        return not is_elsewhere and (int(self.affected.num_rows) <= FEW_GROUPS or self.is_local)
 
     def committing(self) -> tuple[pa.Table, pa.Table]:
         """Return the old and new rows of `groups` for groups that only committed (`resume_points.committing`)."""

@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from delta.tables import DeltaTable
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
 
-from jobs.tables.delta_io import read, table_path
+from jobs.tables.delta_io import delta_table, read, table_path
 from jobs.tables.transactions import table_lock
 from pipelines.arrow_types import row_type
 from pipelines.bronze_batch import Records, bronze, stored_body
@@ -72,7 +71,7 @@ def reopen(spark: SparkSession, warehouse: Path, limits: Limits) -> int:
             same = " AND ".join(f"r.{name} = o.{name}" for name in (*PARTITION, "source_offset"))
             path = table_path(warehouse, COORDINATOR_RECORDS)
             with table_lock(path, alone=True):
-                merge = DeltaTable.forPath(spark, path).alias("r").merge(opened.alias("o"), same)
+                merge = delta_table(spark, path).alias("r").merge(opened.alias("o"), same)
                 merge.whenMatchedUpdate(set={"body": "o.body"}).execute()
         return count
     finally:
@@ -95,7 +94,7 @@ def _forget(spark: SparkSession, warehouse: Path, positions: pa.StructArray) -> 
     same = " AND ".join(f"q.{name} = d.{name}" for name in (*PARTITION, "source_offset"))
     path = table_path(warehouse, QUARANTINE)
     with table_lock(path, alone=True):
-        target = DeltaTable.forPath(spark, path).alias("q")
+        target = delta_table(spark, path).alias("q")
         target.merge(done.alias("d"), f"q.source = '{OFFSETS_TOPIC}' AND {same}").whenMatchedDelete().execute()
 
 

@@ -8,12 +8,11 @@ from collections import defaultdict
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-import deltalake
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from jobs.tables.delta_io import table_path
 from jobs.tables.engine import connect, show
+from jobs.tables.table_facts import exists
 from pipelines.silver.affected_groups import TOPIC_KIND
 from pipelines.silver.frame import PartitionCounts, PolledTopics
 from schemas.bronze import ADMIN_OBSERVATIONS
@@ -52,9 +51,17 @@ def polled_topics(warehouse: Path) -> PolledTopics:
     """
     names: dict[str, dict[str, str]] = defaultdict(dict)
     counts: dict[str, dict[str, int]] = defaultdict(dict)
-    if deltalake.DeltaTable.is_deltatable(table_path(warehouse, ADMIN_OBSERVATIONS)):
+    if exists(warehouse, ADMIN_OBSERVATIONS):
         with connect() as engine:
-            show(engine, "seen", warehouse, ADMIN_OBSERVATIONS)
+            show(
+                engine,
+                "seen",
+                warehouse,
+                ADMIN_OBSERVATIONS,
+                columns=("cluster", "kind", "body"),
+                where=f"kind = '{TOPIC_KIND}'",
+                is_distinct=True,
+            )
             found = engine.execute(POLLED, {"kind": TOPIC_KIND}).fetchall()
         for cluster, topic, topic_id, partitions in found:
             if topic_id:
@@ -90,19 +97,22 @@ def with_named(warehouse: Path, affected: pa.Table, polled: Callable[[], PolledT
 
 def _with_ids(warehouse: Path, ids: Collection[str]) -> set[Group]:
     """Return the groups with an assigned topic that is stored under one of these ids."""
-    return _groups(warehouse, GENERATION_MEMBERS, WITH_IDS, ids=list(ids))
+    return _groups(warehouse, GENERATION_MEMBERS, "assigned", WITH_IDS, ids=list(ids))
 
 
 def _with_seen(warehouse: Path, topics: Collection[tuple[str, str]], counts: PartitionCounts) -> set[Group]:
     """Return the groups with an assigned partition that no poll had seen before, and that is known now."""
     rows = [(cluster, topic, counts.get(cluster, {}).get(topic, 0)) for cluster, topic in sorted(topics)]
     known = [dict(zip(SEEN.names, row, strict=True)) for row in rows]
-    return _groups(warehouse, GENERATIONS, WITH_SEEN, pa.Table.from_pylist(known, SEEN))
+    return _groups(warehouse, GENERATIONS, "missing_partitions", WITH_SEEN, pa.Table.from_pylist(known, SEEN))
 
 
-def _groups(warehouse: Path, table: Table, query: str, seen: pa.Table | None = None, **values: object) -> set[Group]:
+def _groups(
+    warehouse: Path, table: Table, column: str, query: str, seen: pa.Table | None = None, **values: object
+) -> set[Group]:
     with connect() as engine:
-        show(engine, "stored", warehouse, table)
+        columns = ("cluster", "group_id", column)
+        show(engine, "stored", warehouse, table, columns=columns, where=f"size({column}) > 0", is_distinct=True)
         if seen is not None:
             engine.register("seen", seen)
         return set(engine.execute(query, values or None).fetchall())

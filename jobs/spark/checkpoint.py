@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import deltalake
-
 from jobs.config.errors import UserError
 from jobs.config.terminal import say
 from jobs.processes.process_lock import ProcessLock, lock_file
-from jobs.tables.delta_io import table_path
+from jobs.tables import named_tables
+from jobs.tables.location import TableName
+from jobs.tables.table_facts import table_id
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,7 +28,7 @@ _locks: dict[Path, ProcessLock] = {}
 
 
 def start_over_unless(path: Path, tables: Sequence[str]) -> None:
-    """Delete the progress of a stream that cannot continue.
+    """Delete the progress of a stream that cannot continue. `tables` are the results of `table_path`.
 
     It cannot if it followed another number of tables, as in an earlier version of Regroup, or if the tables' logs no
     longer reach back to its position. Only for streams that may process rows again.
@@ -59,6 +59,8 @@ def _is_gone(offset: str, table: str) -> bool:
         version = int(json.loads(offset)["reservoirVersion"])
     except (ValueError, KeyError, TypeError):
         return False
+    if isinstance(table, TableName):
+        return version < named_tables.first_version(table)
     commits = [int(each.stem) for each in Path(table, "_delta_log").glob("*.json") if each.stem.isdigit()]
     return version < min(commits, default=0)
 
@@ -112,8 +114,8 @@ class Checkpoint:
             raise UserError(
                 f"The checkpoint {self.path} is incomplete: delete that folder. Reading continues where bronze ends."
             ) from None
-        for name, table_id in self._table_ids().items():
-            if known.get(name) != table_id:
+        for name, now in self._table_ids().items():
+            if known.get(name) != now:
                 raise UserError(
                     f"The checkpoint {self.path} belongs to the table {name}, but that table in "
                     f"{self.warehouse} is missing or was replaced: restore the table, or delete the checkpoint to read "
@@ -134,8 +136,4 @@ class Checkpoint:
         return self.path / "regroup.json"
 
     def _table_ids(self) -> dict[str, str | None]:
-        return {table.name: _table_id(table_path(self.warehouse, table)) for table in self.tables}
-
-
-def _table_id(path: str) -> str | None:
-    return str(deltalake.DeltaTable(path).metadata().id) if deltalake.DeltaTable.is_deltatable(path) else None
+        return {table.name: table_id(self.warehouse, table) for table in self.tables}

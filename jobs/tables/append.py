@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from deltalake import DeltaTable, Transaction
 
+from jobs.tables import named_tables
 from jobs.tables.delta_io import required, table_path
 from jobs.tables.local_rewrite import commit
+from jobs.tables.location import TableName
 from jobs.tables.transactions import is_local, retry_commit, table_lock
 
 if TYPE_CHECKING:
@@ -35,6 +37,9 @@ def append(spark: SparkSession | None, warehouse: Path, new: NewRows, once: Once
 
 def append_frame(frame: DataFrame, path: str, once: Once | None = None) -> None:
     """Append any number of rows with Spark, unless `once` was already written."""
+    if isinstance(path, TableName):
+        named_tables.append(frame, path, once)
+        return
     written = frame.write.format("delta").mode("append")
     if once:
         written = written.option("txnAppId", once.app_id).option("txnVersion", once.version)
@@ -42,10 +47,13 @@ def append_frame(frame: DataFrame, path: str, once: Once | None = None) -> None:
         written.save(path)
 
 
-def overwrite_frame(frame: DataFrame, path: str) -> None:
-    """Replace all rows of the table at `path` with Spark, in one commit."""
+def overwrite_frame(frame: DataFrame, path: str, where: str = "true") -> None:
+    """Replace the rows of a table for which `where` is true, by default all, with Spark in one commit."""
+    if isinstance(path, TableName):
+        named_tables.overwrite(frame, path, where)
+        return
     # `replaceWhere` with a true condition, because Delta drops a table's clustering in a plain overwrite.
-    frame.write.format("delta").mode("overwrite").option("replaceWhere", "true").save(path)
+    frame.write.format("delta").mode("overwrite").option("replaceWhere", where).save(path)
 
 
 def overwrite(warehouse: Path, new: NewRows) -> None:

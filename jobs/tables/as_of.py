@@ -10,7 +10,9 @@ from typing import NamedTuple
 
 from deltalake import DeltaTable
 
+from jobs.tables import named_tables
 from jobs.tables.delta_io import table_path
+from jobs.tables.location import TableName
 from schemas.tables import Table
 
 Versions = Mapping[str, int]
@@ -50,7 +52,17 @@ _versions: ContextVar[Versions] = ContextVar("versions", default={})  # noqa: B0
 
 def versions(warehouse: str | Path, tables: Iterable[Table]) -> Versions:
     """Return the current versions of these tables."""
-    return {table.name: opened(warehouse, table).version() for table in tables}
+    return {table.name: _version(warehouse, table) for table in tables}
+
+
+def _version(warehouse: str | Path, table: Table) -> int:
+    path = table_path(warehouse, table)
+    return named_tables.version(path) if isinstance(path, TableName) else opened(warehouse, table).version()
+
+
+def version_of(table: Table) -> int | None:
+    """Return the version in which this block of `as_of` sees the table; None for the newest."""
+    return _versions.get().get(table.name)
 
 
 @contextmanager
@@ -64,11 +76,11 @@ def as_of(seen: Versions) -> Iterator[None]:
 
 
 def opened(warehouse: str | Path, table: Table) -> DeltaTable:
-    """Return the table for reading its rows. Callers must not change it.
+    """Return the table in a folder for reading its rows. Callers must not change it.
 
     Cached, because opening takes 10 ms of a core, and a batch opens tables tens of times that it changes once.
     """
-    path, version = table_path(warehouse, table), _versions.get().get(table.name)
+    path, version = table_path(warehouse, table), version_of(table)
     log = Path(path, "_delta_log")
     if not log.exists():
         return DeltaTable(path, version=version)

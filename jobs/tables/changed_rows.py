@@ -5,6 +5,7 @@ change.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import unquote
 
@@ -13,18 +14,22 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from deltalake import DeltaTable
 
-from jobs.tables.delta_io import actions
+from jobs.tables import named_tables
+from jobs.tables.as_of import opened
+from jobs.tables.delta_io import actions, table_path
 from jobs.tables.engine import connect
+from jobs.tables.location import TableName
+from schemas.tables import Table
 
-GoneError = (FileNotFoundError, pa.ArrowException, duckdb.Error)
-"""The exceptions for a file that was vacuumed or lacks newer columns. The changes are then unknown."""
+GoneError = (FileNotFoundError, pa.ArrowException, duckdb.Error, named_tables.GoneError)
+"""The exceptions for a version that was vacuumed or lacks newer columns. The changes are then unknown."""
 
 VERSIONS_BACK = 500
 """Commits whose log is searched for compacted files. Reading more of them takes longer than comparing the rows."""
 
 
 class TableSnapshot(NamedTuple):
-    """One version of a table: its number, and the paths of its files."""
+    """One version of a table: its number, and the paths of its files. A table that only Spark reads has none here."""
 
     version: int
     files: Sequence[str]
@@ -32,6 +37,28 @@ class TableSnapshot(NamedTuple):
     @classmethod
     def of(cls, table: DeltaTable) -> TableSnapshot:
         return cls(table.version(), sorted(table.file_uris()))
+
+
+def snapshot(warehouse: Path, table: Table) -> TableSnapshot:
+    """Return the current version of a table."""
+    path = table_path(warehouse, table)
+    if isinstance(path, TableName):
+        return TableSnapshot(named_tables.version(path), [])
+    return TableSnapshot.of(opened(warehouse, table))
+
+
+def changed_groups(
+    warehouse: Path, table: Table, columns: Sequence[str], time: str, before: TableSnapshot, now: TableSnapshot
+) -> list[tuple[str, str, int]]:
+    """Return what `changed` returns, for a table of the warehouse.
+
+    Raises:
+        GoneError: a version can no longer be read.
+    """
+    path = table_path(warehouse, table)
+    if isinstance(path, TableName):
+        return named_tables.changed(path, columns, time, before.version, now.version)
+    return changed(columns, time, before, now)
 
 
 def changed(columns: Sequence[str], time: str, before: TableSnapshot, now: TableSnapshot) -> list[tuple[str, str, int]]:

@@ -20,10 +20,11 @@ from deltalake import Field, Schema
 from deltalake.exceptions import DeltaError
 from pyspark.errors import AnalysisException
 
-from jobs.config.errors import UserError
 from jobs.config.terminal import say
+from jobs.tables import named_tables
 from jobs.tables.delta_io import WRITERS, required, table_path
 from jobs.tables.hard_links import has_hard_links
+from jobs.tables.location import TableName, location
 from jobs.tables.transactions import CONFLICTS, is_local, table_lock
 from pipelines.arrow_types import schema_of
 from schemas.tables import SCHEMA_VERSION, VERSION_PROPERTY, Column, Table, schema_version
@@ -74,6 +75,11 @@ def create_tables(spark: SparkSession | None, warehouse: str | Path, tables: Col
             create(warehouse, table)
     if not by_spark:
         return
+    if location(warehouse) is not None:
+        with ThreadPoolExecutor(WRITERS) as pool:
+            names = [TableName(table_path(warehouse, table)) for table in by_spark]
+            list(pool.map(lambda name, table: named_tables.ensure(name, table, PROPERTIES), names, by_spark))
+        return
     with ThreadPoolExecutor(WRITERS) as pool:
         list(pool.map(lambda table: _create_by_spark(required(spark), table_path(warehouse, table), table), by_spark))
 
@@ -86,6 +92,8 @@ def needs_spark(warehouse: str | Path, tables: Collection[Table]) -> bool:
 def _is_by_spark(warehouse: str | Path, table: Table) -> bool:
     """Return whether Spark writes the table, or will if it is missing. Earlier versions clustered all tables."""
     path = table_path(warehouse, table)
+    if isinstance(path, TableName):
+        return True
     if deltalake.DeltaTable.is_deltatable(path):
         return not is_local(path)
     return not has_hard_links(Path(warehouse))
@@ -213,9 +221,4 @@ def refuse_newer_tables(warehouse: str | Path) -> None:
 def refuse_newer(path: str) -> None:
     """Raise `UserError` if a newer version of Regroup wrote the table at `path`."""
     # By deltalake in milliseconds; Spark's DESCRIBE DETAIL takes most of a second.
-    found = schema_version(deltalake.DeltaTable(path).metadata().configuration)
-    if found > SCHEMA_VERSION:
-        raise UserError(
-            f"The table {path} has schema version {found}, written by a newer Regroup than this one (which knows "
-            f"{SCHEMA_VERSION}): update Regroup, or choose another --warehouse."
-        )
+    named_tables.refuse_newer(path, schema_version(deltalake.DeltaTable(path).metadata().configuration))

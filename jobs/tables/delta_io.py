@@ -1,6 +1,6 @@
 """Delta tables in a warehouse: their paths, reading and following them.
 
-A warehouse is a folder (or a path that Spark can write). `<warehouse>/<table name>/` contains a table,
+A warehouse is a folder. `<warehouse>/<table name>/` contains a table, unless the tables are elsewhere (`location`),
 `<warehouse>/_checkpoints/<job>/` a stream's progress, and `<warehouse>/_clusters/<name>` the id of the Kafka cluster
 with that name.
 """
@@ -12,7 +12,12 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from delta.tables import DeltaTable
+
+from dashboards.lake.sql_names import source
 from jobs.config.errors import UserError
+from jobs.tables import named_tables
+from jobs.tables.location import TableName, location
 from schemas.tables import Table
 
 if TYPE_CHECKING:
@@ -24,7 +29,9 @@ WRITERS = 3
 
 
 def table_path(warehouse: str | Path, table: Table) -> str:
-    return f"{warehouse}/{table.name}"
+    """Return the folder of a table, or a `TableName` if the tables are elsewhere."""
+    there = location(warehouse)
+    return f"{warehouse}/{table.name}" if there is None else TableName(source(there, table.name))
 
 
 def checkpoint_path(warehouse: str | Path, job: str) -> Path:
@@ -71,10 +78,18 @@ def required(spark: SparkSession | None) -> SparkSession:
     return spark
 
 
+def delta_table(spark: SparkSession, path: str) -> DeltaTable:
+    """Return the table for changing its rows with Spark. `path` is the result of `table_path`."""
+    return DeltaTable.forName(spark, path) if isinstance(path, TableName) else DeltaTable.forPath(spark, path)
+
+
 def read(spark: SparkSession, warehouse: str | Path, table: Table, version: int | None = None) -> DataFrame:
     """Return the table in its newest version when rows are read, or in the given version."""
+    path = table_path(warehouse, table)
+    if isinstance(path, TableName):
+        return named_tables.frame(path, version, spark)
     reader = spark.read.format("delta")
-    return (reader if version is None else reader.option("versionAsOf", version)).load(table_path(warehouse, table))
+    return (reader if version is None else reader.option("versionAsOf", version)).load(path)
 
 
 def follow(spark: SparkSession, warehouse: str | Path, table: Table, version: int | None = None) -> DataFrame:
@@ -82,7 +97,10 @@ def follow(spark: SparkSession, warehouse: str | Path, table: Table, version: in
 
     A stream without a checkpoint begins with the rows that the commit of `version` added, or else with all rows.
     """
+    path = table_path(warehouse, table)
+    if isinstance(path, TableName):
+        return named_tables.follow(spark, path, version)
     stream = spark.readStream.format("delta").option("skipChangeCommits", "true")
     if version is not None:
         stream = stream.option("startingVersion", version)
-    return stream.load(table_path(warehouse, table))
+    return stream.load(path)

@@ -21,6 +21,10 @@ from duckdb import DuckDBPyConnection, DuckDBPyRelation
 from dashboards.lake.allocators import trim
 from dashboards.lake.delta_files import relation
 from dashboards.lake.running_queries import finish, running
+from jobs.tables import named_tables
+from jobs.tables.as_of import version_of
+from jobs.tables.delta_io import table_path
+from jobs.tables.location import TableName
 from jobs.tables.silver_rows import current_files
 from pipelines.arrow_types import schema_of
 from schemas.tables import Table
@@ -116,9 +120,40 @@ def _close() -> None:
 
 
 def show(
-    connection: DuckDBPyConnection, name: str, warehouse: Path, table: Table, since: tuple[str, int] | None = None
+    connection: DuckDBPyConnection,
+    name: str,
+    warehouse: Path,
+    table: Table,
+    since: tuple[str, int] | None = None,
+    *,
+    columns: Sequence[str] | None = None,
+    groups: pa.Table | None = None,
+    where: str | None = None,
+    is_distinct: bool = False,
 ) -> None:
-    """Register the current table as the view `name`, without files that end before `since` (a column and ms)."""
+    """Register the current table as the view `name`, without files that end before `since` (a column and ms).
+
+    Of a table that only Spark reads, this process gets no more than these columns, these groups (cluster, group_id) and
+    the rows that fulfil the condition `where` in Spark's SQL, each once if `is_distinct`. The query must not depend on
+    others. From files, DuckDB reads only what a query needs.
+    """
+    path = table_path(warehouse, table)
+    if isinstance(path, TableName):
+        of = version_of(table)
+        connection.register(
+            name,
+            named_tables.rows(
+                path,
+                table,
+                columns or table.names,
+                since=since,
+                groups=groups,
+                where=where,
+                version=of,
+                is_distinct=is_distinct,
+            ),
+        )
+        return
     show_files(connection, name, table, current_files(warehouse, table, since))
 
 

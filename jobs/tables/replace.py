@@ -8,17 +8,16 @@ from operator import and_
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from delta.tables import DeltaTable
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
 
-from jobs.tables.append import overwrite_frame
+from jobs.tables.append import append_frame, overwrite_frame
 from jobs.tables.data_file import DataFile
-from jobs.tables.delta_io import required
+from jobs.tables.delta_io import delta_table, required
 from jobs.tables.engine import connect, quoted
 from jobs.tables.local_rewrite import rewrite
 from jobs.tables.silver_rows import newest
-from jobs.tables.transactions import is_local, retry_commit, table_lock
+from jobs.tables.transactions import is_local, retry_commit
 from schemas.tables import Table
 
 CHANGE = "_change"
@@ -53,8 +52,7 @@ def replace_rows(spark: SparkSession | None, old: pa.Table, new: pa.Table, path:
     # New rows get their own files. In the MERGE they would share files with finished rows, and each later MERGE, which
     # rewrites the files of changed rows, would rewrite the whole history.
     if (new := changes.filter(is_new).drop_columns(CHANGE)).num_rows:
-        with table_lock(path, alone=True):
-            spark.createDataFrame(new).coalesce(1).write.format("delta").mode("append").save(path)
+        append_frame(spark.createDataFrame(new).coalesce(1), path)
     if (others := changes.filter(pc.invert(is_new))).num_rows:
         _merge(spark, old, others, path, table)
     return int(changes.num_rows)
@@ -81,7 +79,7 @@ def _merge(spark: SparkSession, old: pa.Table, changes: pa.Table, path: str, tab
 
     def merge() -> None:
         (
-            DeltaTable.forPath(spark, path)
+            delta_table(spark, path)
             .alias("old")
             .merge(spark.createDataFrame(changes).alias("new"), reduce(and_, same + pruned))
             .whenMatchedDelete(F.col(f"new.{CHANGE}") == DELETE)

@@ -14,8 +14,11 @@ import pyarrow.dataset as ds
 from deltalake import DeltaTable
 
 from dashboards.lake.lake import milliseconds
-from jobs.tables.as_of import opened
+from jobs.tables import named_tables
+from jobs.tables.as_of import opened, version_of
 from jobs.tables.delta_io import table_path
+from jobs.tables.location import TableName
+from jobs.tables.table_facts import exists
 from pipelines.arrow_types import row_type, schema_of
 from schemas.tables import Table
 
@@ -53,8 +56,12 @@ def stored_rows(
     since: tuple[str, int] | None = None,
 ) -> pa.Table:
     """Return the same rows as an Arrow table, with timestamps as they are stored."""
-    if not DeltaTable.is_deltatable(table_path(warehouse, table)):
+    if not exists(warehouse, table):
         return pa.schema([field for field in row_type(table) if field.name in columns]).empty_table()
+    path = table_path(warehouse, table)
+    if where is None and isinstance(path, TableName):
+        # A condition may need other columns.
+        return named_tables.rows(path, table, columns, since=since, version=version_of(table))
     if since is not None:
         late = pc.field(since[0]) >= instant(since[1])
         where = late if where is None else where & late
@@ -62,12 +69,17 @@ def stored_rows(
 
 
 def dataset(warehouse: Path, table: Table, *, since: tuple[str, int] | None = None) -> ds.Dataset:
-    """Return a table's files as a dataset, without files that end before `since`."""
+    """Return a table as a dataset, without files that end before `since`."""
+    path = table_path(warehouse, table)
+    if isinstance(path, TableName):
+        return ds.dataset(named_tables.rows(path, table, table.names, since=since, version=version_of(table)))
     return _dataset(current_files(warehouse, table, since), table)
 
 
 def newest(path: str, table: Table) -> ds.Dataset:
     """Return the newest version of the table at `path` as a dataset; `jobs.tables.as_of` does not affect it."""
+    if isinstance(path, TableName):
+        return ds.dataset(named_tables.rows(path, table, table.names))
     return _dataset(datafiles(path, DeltaTable(path)), table)
 
 

@@ -55,7 +55,7 @@ def of_groups(
         return kind.empty_table()
     columns = ", ".join(f'old."{name}"' for name in kind.names)
     with connect() as engine:
-        show(engine, "stored", warehouse, table, since=since)
+        show(engine, "stored", warehouse, table, since=since, groups=points)
         engine.register("points", points)
         found = engine.sql(
             f"SELECT {columns} FROM stored old JOIN points point "  # noqa: S608 - our own names

@@ -17,10 +17,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 from deltalake import DeltaTable, write_deltalake
 from deltalake.exceptions import DeltaError
 
+from jobs.tables.append import append_frame
 from jobs.tables.create_tables import create, create_tables
 from jobs.tables.delta_io import table_path
 from jobs.tables.full_disk import refuse_full
 from jobs.tables.hard_links import has_hard_links
+from jobs.tables.location import TableName, location
 from jobs.tables.transactions import retry_commit, table_lock
 from pipelines.arrow_types import stored
 from schemas.tables import Table
@@ -70,9 +72,10 @@ class Tables(Protocol):
 def tables_at(warehouse: Path, start: Callable[[], SparkSession]) -> Tables:
     """Return the tables of a warehouse. `start` starts the session that some addresses need, and is only called then.
 
-    The address decides: a folder whose file system has hard links is written by deltalake, any other by Spark.
+    The place decides: tables in a folder whose file system has hard links are written by deltalake, others by Spark.
     """
-    return FolderTables(warehouse) if has_hard_links(warehouse) else SparkTables(warehouse, start())
+    is_local = location(warehouse) is None and has_hard_links(warehouse)
+    return FolderTables(warehouse) if is_local else SparkTables(warehouse, start())
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,14 +131,15 @@ class SparkTables:
         refuse_full(self.warehouse)
         self.ensure(table)
         path = table_path(self.warehouse, table)
-        self._commit(path, lambda: self._frame(table, rows).write.format("delta").mode("append").save(path))
+        _in_a_thread(lambda: append_frame(self._frame(table, rows), path))
 
     def merge(self, table: Table, rows: Rows) -> None:
         path = table_path(self.warehouse, table)
         # Doubled, because backticks end the name, and braces are parameters.
-        quoted = re.sub("([`{}])", r"\1\1", path)
+        name = path if isinstance(path, TableName) else "delta.`" + path.replace("`", "``") + "`"
+        target = re.sub("([{}])", r"\1\1", name)
         statement = (
-            f"MERGE INTO delta.`{quoted}` AS old USING {{new}} AS new ON {_same_key(table)} "
+            f"MERGE INTO {target} AS old USING {{new}} AS new ON {_same_key(table)} "
             "WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
         )
         self._commit(path, lambda: self.spark.sql(statement, new=self._frame(table, rows)).collect())

@@ -2,8 +2,8 @@
 
 If two commits change the same rows, Delta lets one succeed. If a commit replaces rows, Delta treats any append as a
 conflict (`Serializable`, the only isolation level outside Databricks). So a commit that failed once continues with an
-exclusive lock. The other writers share the table's lock, and wait. A file system without locks, such as cloud storage,
-has only the retries.
+exclusive lock. The other writers share the table's lock, and wait. Tables elsewhere (`location`), and file systems
+without locks, have only the retries.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from deltalake.exceptions import CommitFailedError
 
 from jobs.tables.durability import on_disk
 from jobs.tables.hard_links import has_hard_links
+from jobs.tables.location import TableName
 
 CONFLICTS = (
     exceptions.ConcurrentAppendException,
@@ -45,8 +46,11 @@ T = TypeVar("T")
 def is_local(path: str) -> bool:
     """Return whether deltalake writes the table at `path`.
 
-    It cannot if the table is clustered, or if the file system has no hard links, as a volume of Databricks.
+    It cannot if the table is clustered, is not in a folder, or if the file system has no hard links, as a volume of
+    Databricks.
     """
+    if isinstance(path, TableName):
+        return False
     return has_hard_links(Path(path).parent) and _is_unclustered(path, Path(path, "_delta_log").stat().st_ino)
 
 
@@ -65,6 +69,9 @@ def table_lock(path: str, *, alone: bool = False) -> Iterator[None]:
     At the end, all commits are flushed to the disk. Spark always needs the exclusive lock: on a local disk its commit
     may overwrite a simultaneous commit from outside its JVM (Delta's LocalLogStore).
     """
+    if isinstance(path, TableName):
+        yield
+        return
     lock = Path(path).parent / "_checkpoints" / "turns" / Path(path).name
     with ExitStack() as stack:
         with suppress(OSError):

@@ -1,0 +1,77 @@
+"""Where the tables of a warehouse are: in its folder, or elsewhere by name.
+
+Tables elsewhere are in a schema of a catalog, such as Unity Catalog, or below the address of an object store. Only
+Spark reads and writes those. The folder then keeps what is no table: checkpoints, locks and states.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from jobs.config.errors import UserError
+
+SCHEMA = re.compile(r"[^`.:/\s]+(\.[^`.:/\s]+)?")
+ADDRESS = re.compile(r"[a-z][a-z0-9+]*://\S+[^/\s]|/\S*[^/\s]")
+
+
+class TableName(str):
+    """The name of a table in Spark's SQL, quoted."""
+
+    __slots__ = ()
+
+    @property
+    def address(self) -> str | None:
+        """Return the address of the table's folder; None if a catalog has the table."""
+        return self[7:-1].replace("``", "`") if self.startswith("delta.`") else None
+
+
+def valid_location(text: str) -> str:
+    """Return the text if it is `schema`, `catalog.schema`, the address of a folder in an object store, or a path.
+
+    Raises:
+        UserError: it is something else.
+    """
+    text = text.rstrip("/")
+    if not SCHEMA.fullmatch(text) and not (ADDRESS.fullmatch(text) and "`" not in text):
+        raise UserError(
+            f"The setting tables must be a schema, such as main.regroup, or an address, such as s3a://bucket/regroup, "
+            f"but is {text!r}."
+        )
+    return text
+
+
+def location(warehouse: str | Path) -> str | None:
+    """Return the schema or the address that has the warehouse's tables; None if its folder has them."""
+    try:
+        return _note(warehouse).read_text(encoding="utf-8")
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+
+
+def bind(warehouse: Path, wanted: str) -> None:
+    """Bind the warehouse permanently to tables elsewhere.
+
+    Raises:
+        UserError: it is bound to others, or its folder has tables.
+    """
+    known = location(warehouse)
+    if known is None:
+        if any(warehouse.glob("*/_delta_log")):
+            raise UserError(
+                f"The warehouse {warehouse} has its tables in the folder, but the setting tables says {wanted}: give "
+                "another --warehouse for checkpoints and states, or leave the setting out."
+            )
+        warehouse.mkdir(parents=True, exist_ok=True)
+        whole = _note(warehouse).with_suffix(".tmp")
+        whole.write_text(wanted, encoding="utf-8")
+        whole.replace(_note(warehouse))
+    elif known != wanted:
+        raise UserError(
+            f"The warehouse {warehouse} belongs to the tables in {known}, but the setting tables says {wanted}: give "
+            "another --warehouse, or correct the setting."
+        )
+
+
+def _note(warehouse: str | Path) -> Path:
+    return Path(warehouse, "_tables")
