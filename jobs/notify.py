@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Literal, get_args
 
-from dashboards.lake.lake import LocalLake
 from jobs.alerting import alert_table
 from jobs.alerting.alert_facts import FactReader, Watch
 from jobs.alerting.alert_links import dashboard_url
@@ -26,6 +25,8 @@ from jobs.config.terminal import say
 from jobs.kafka.topic_watch import TopicWatch
 from jobs.processes.process_lock import acquire
 from jobs.spark.spark import tables_of
+from jobs.spark.spark_lake import lake_of
+from jobs.tables.table_facts import exists
 from pipelines.gold.alerts.alert import AlertLimits, Facts
 from pipelines.gold.alerts.incidents import key_of, updated_alerts
 from pipelines.gold.alerts.rules import evaluate
@@ -35,6 +36,9 @@ from schemas.silver import GROUPS
 
 CELLS = 50_000
 """Cells of query results to cache. The cache serves one round only, because the next round queries other versions."""
+
+STALE_SECONDS = 5.0
+"""Age of the tables' versions that a round may use where only Spark reads the tables. It asks for each table's."""
 
 Kept = Literal["severity", "resolved_at", "sent_to", "last_sent_at", "last_error"]
 KEPT: tuple[Kept, ...] = get_args(Kept)
@@ -54,7 +58,7 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
     Raises:
         UserError: the warehouse has no silver table, or another process sends the alerts of this warehouse.
     """
-    if not (settings.warehouse / GROUPS.name / "_delta_log").is_dir():
+    if not exists(settings.warehouse, GROUPS):
         raise UserError(
             f"The warehouse {settings.warehouse} has no table {GROUPS.name} yet: run `./regroup build` or "
             "`./regroup up` first, or name another with --warehouse."
@@ -125,7 +129,7 @@ class Notifier:
             stale_ms=round(settings.stale_seconds * 1000),
             availability=settings.availability_target,
         )
-        self._lake = LocalLake(settings.warehouse, fresh_seconds=0, cells=CELLS, keeps_files=False)
+        self._lake = lake_of(settings.warehouse, stale_seconds=STALE_SECONDS, cells=CELLS, keeps_files=False)
         self._reading = FactReader(
             lake=self._lake, warehouse=settings.warehouse, limits=self._limits, watch=None if is_single else Watch()
         )

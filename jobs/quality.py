@@ -16,8 +16,8 @@ from typing import cast
 
 from duckdb import DuckDBPyConnection
 
-from dashboards.lake.lake import LocalLake
 from dashboards.lake.quality_results import newest_results
+from jobs.checks import quality_frames
 from jobs.checks.quality_docs import CheckedVersion, escaped, write_docs
 from jobs.checks.quality_rows import TableVersion, batches, dangling_references, engine
 from jobs.checks.quality_suite import Suite
@@ -25,7 +25,10 @@ from jobs.config.errors import UserError
 from jobs.config.settings import Settings
 from jobs.config.terminal import say
 from jobs.spark.spark import tables_of
+from jobs.spark.spark_lake import lake_of
+from jobs.tables.delta_io import table_path
 from jobs.tables.engine import show_files
+from jobs.tables.location import TableName
 from jobs.tables.tables import Tables
 from schemas.operations import QUALITY_RESULTS
 from schemas.rows import QualityResultRow
@@ -106,6 +109,9 @@ class Quality:
         if version is None or _is_checked(version, known, rules):
             return []
         suite = Suite(table, rules)
+        if (name := table_path(self.warehouse, table)) and isinstance(name, TableName):
+            version, suite = self._checked_by_spark(name, version, rules)
+            return _results(version, suite)
         with engine() as connection:
             version, alone = self._opened(connection, version, rules)
             since = None if alone else self._passed(table, known, rules, version)
@@ -113,6 +119,27 @@ class Quality:
             for batch in batches(connection, table, rules, alone):
                 suite.check(batch)
         return _results(version, suite)
+
+    def _checked_by_spark(
+        self, name: TableName, version: TableVersion, rules: Sequence[Rule]
+    ) -> tuple[TableVersion, Suite]:
+        """Check all rows of a table in Spark.
+
+        If a reference dangles, wait and check the newest version, because the referenced rows may still be written.
+        """
+        suite = self._suite_by_spark(name, version, rules)
+        if all(each.passed for each in suite.verdicts.values() if each.rule.kind is RuleKind.REFERENCE):
+            return version, suite
+        time.sleep(self.settle_seconds)
+        version = TableVersion.of(self.warehouse, version.table) or version
+        return version, self._suite_by_spark(name, version, rules)
+
+    def _suite_by_spark(self, name: TableName, version: TableVersion, rules: Sequence[Rule]) -> Suite:
+        suite = Suite(version.table, rules)
+        names = {other.name: TableName(table_path(self.warehouse, other)) for other in CHECKED}
+        others = quality_frames.others_of(names, rules)
+        suite.check_frame(quality_frames.frame(name, version.version, version.table, rules, others))
+        return suite
 
     def docs(self, folder: Path) -> Path:
         """Write Great Expectations data docs for all rows of all tables; return the path of the first page."""
@@ -173,7 +200,7 @@ class Quality:
         show_files(connection, "checked", version.table, sorted(files))
 
     def _last_results(self) -> list[QualityResultRow]:
-        found = newest_results(LocalLake(self.warehouse, fresh_seconds=0))
+        found = newest_results(lake_of(self.warehouse))
         return cast("list[QualityResultRow]", found)
 
     def _report(self, table: Table, found: Iterable[QualityResultRow]) -> None:

@@ -16,10 +16,10 @@ def lake(warehouse: Warehouse) -> WarmLake:
     """
     try:
         import_module("databricks.sql")
-        from dashboards.lake.databricks_lake import DatabricksLake  # noqa: PLC0415 - sqlglot may not be installed
+        from dashboards.lake.databricks_lake import DatabricksLake  # noqa: PLC0415 - the connector may not be installed
     except ImportError:
         raise LakeError(
-            "Reading Databricks SQL requires databricks-sql-connector and sqlglot: install Regroup with its extra, "
+            "Reading Databricks SQL requires databricks-sql-connector: install Regroup with its extra, "
             "regroup[databricks]."
         ) from None
     return DatabricksLake(warehouse)

@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
-from deltalake import DeltaTable
 
 from dashboards.lake.lake import milliseconds
 from jobs.tables.as_of import opened
-from jobs.tables.delta_io import table_path
+from jobs.tables.ask import ask
+from jobs.tables.location import location
+from jobs.tables.table_facts import exists
 from pipelines.arrow_types import schema_of
 from schemas.bronze import COVERAGE
 from schemas.records import OFFSETS_TOPIC
 
 POLL = "poll"
 SOURCE = ["cluster", "source", "source_partition", "log_epoch"]
+REACHED = f"""
+SELECT {", ".join(SOURCE)}, max(to_offset) AS to_offset_max,
+       max(CASE WHEN NOT is_gap THEN unix_millis(to_at) END) AS read_at_max
+FROM {{coverage}} GROUP BY {", ".join(SOURCE)}
+"""  # noqa: S608 - our own names
+"""Spark's SQL for the same rows as `CoverageReader` computes from files."""
 
 
 @dataclass(slots=True)
@@ -38,8 +47,12 @@ class CoverageReader:
     _reached: dict[tuple[str, str, int], Reached] = field(default_factory=dict)
 
     def refresh(self, warehouse: Path) -> None:
-        """Read new files; a missing table has none."""
-        if not DeltaTable.is_deltatable(table_path(warehouse, COVERAGE)):
+        """Read new files; a missing table has none. Of a table that only Spark reads, Spark returns the state."""
+        if not exists(warehouse, COVERAGE):
+            return
+        if location(warehouse) is not None:
+            self._reached = {}
+            self._add(ask(warehouse, REACHED, (COVERAGE,)).to_pylist())
             return
         current_files = set(opened(warehouse, COVERAGE).file_uris())
         if not self._files & current_files:
@@ -70,7 +83,10 @@ class CoverageReader:
         found = milliseconds(ds.dataset(paths, schema=schema, format="parquet").to_table(columns=columns))
         read_at = pc.if_else(found["is_gap"], pa.scalar(None, pa.int64()), found["to_at"])
         spans = found.append_column("read_at", read_at).group_by(SOURCE)
-        for row in spans.aggregate([("to_offset", "max"), ("read_at", "max")]).to_pylist():
+        self._add(spans.aggregate([("to_offset", "max"), ("read_at", "max")]).to_pylist())
+
+    def _add(self, rows: Iterable[dict[str, Any]]) -> None:
+        for row in rows:
             partition = row["cluster"], row["source"], row["source_partition"]
             new = Reached(log_epoch=row["log_epoch"], upto=row["to_offset_max"], newest_ms=row["read_at_max"])
             self._reached[partition] = _later(self._reached.get(partition), new)

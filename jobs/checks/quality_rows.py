@@ -19,8 +19,10 @@ from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 from duckdb import DuckDBPyConnection
 
+from jobs.tables import named_tables
 from jobs.tables.changed_rows import local
 from jobs.tables.delta_io import table_path
+from jobs.tables.location import TableName
 from schemas.rules import Rule, RuleKind
 from schemas.tables import Table
 
@@ -38,7 +40,7 @@ NULLABLE = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableVersion:
-    """A version of a table: Delta's table id, the version number and the version's files."""
+    """A version of a table: Delta's table id, the version number and the version's files, if they are in a folder."""
 
     table: Table
     table_id: str
@@ -49,6 +51,8 @@ class TableVersion:
     def of(cls, warehouse: Path, table: Table, version: int | None = None) -> TableVersion | None:
         """Return the given version, or the newest one; None if it does not exist or was removed."""
         path = table_path(warehouse, table)
+        if isinstance(path, TableName):
+            return cls._named(path, table)
         if not DeltaTable.is_deltatable(path):
             return None
         try:
@@ -57,6 +61,14 @@ class TableVersion:
             return None
         files = frozenset(local(uri) for uri in found.file_uris())
         return cls(table=table, table_id=str(found.metadata().id), version=found.version(), files=files)
+
+    @classmethod
+    def _named(cls, name: TableName, table: Table) -> TableVersion | None:
+        found = named_tables.stored(name)
+        if found is None:
+            return None
+        number = named_tables.version(name)
+        return cls(table=table, table_id=found.table_id, version=number, files=frozenset())
 
 
 @contextmanager
@@ -114,7 +126,7 @@ def batches(
             extra.append(f'CASE WHEN alone_{number}.is_alone THEN 0 ELSE 1 END AS "{context_column(rule)}"')
         elif (derived := _derived(rule)) is not None:
             extra.append(f'{derived} AS "{context_column(rule)}"')
-    asked = [_column(table, name) for name in _needed(table, rules)]
+    asked = [_column(table, name) for name in needed(table, rules)]
     found = connection.sql(f"SELECT {', '.join([*asked, *extra])} FROM checked {' '.join(joined)}")  # noqa: S608
     for batch in found.to_arrow_reader(BATCH_ROWS):
         yield batch.to_pandas(types_mapper=NULLABLE.get)
@@ -151,7 +163,7 @@ def _derived(rule: Rule) -> str | None:
             return None
 
 
-def _needed(table: Table, rules: Sequence[Rule]) -> list[str]:
+def needed(table: Table, rules: Sequence[Rule]) -> list[str]:
     asked = {name for rule in rules for name in (*rule.columns, *([rule.when.column] if rule.when else []))}
     return [name for name in table.names if name in asked | set(table.key)]
 

@@ -1,6 +1,6 @@
 """Rules as suites of Great Expectations, and their results for batches of rows.
 
-Great Expectations works on pandas frames in memory, in a context without files or network.
+Great Expectations works on pandas frames in memory, or on frames of Spark, in a context without files or network.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import great_expectations as gx
 import pandas as pd
@@ -24,6 +24,9 @@ from jobs.checks.quality_rows import context_column
 from schemas.rules import Rule, RuleKind, When
 from schemas.states import RuleSeverity
 from schemas.tables import Table
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 EXAMPLES = 5
 EXAMPLE_LENGTH = 300
@@ -64,6 +67,28 @@ class Suite:
             self._take(each, len(rows))
         return result
 
+    def check_frame(self, rows: DataFrame) -> None:
+        """Check the rows of a frame in Spark.
+
+        Raises:
+            RuntimeError: a rule could not be evaluated.
+        """
+        count = rows.count()
+        for verdict in self.verdicts.values():
+            verdict.checked += count
+        if not count:
+            return
+        batch = _frame_definition().get_batch({"dataframe": rows})
+        # One query counts for all rules together; examples take several for each rule.
+        found = batch.validate(self.suite, result_format="BOOLEAN_ONLY")
+        broken = {_rule_name(each) for each in found.results if not each.success}
+        if not broken:
+            return
+        again = [each for each in self.suite.expectations if (each.meta or {}).get("rule") in broken]
+        named = gx.ExpectationSuite(self.table.name, expectations=again)
+        for each in batch.validate(named, result_format=self._format()).results:
+            self._take(each, 0)
+
     def _format(self) -> dict[str, Any]:
         return {
             "result_format": "SUMMARY",
@@ -73,8 +98,8 @@ class Suite:
         }
 
     def _take(self, outcome: Any, rows: int) -> None:
-        name = outcome.expectation_config.meta["rule"]
-        if "unexpected_count" not in outcome.result:
+        name = _rule_name(outcome)
+        if outcome.result.get("unexpected_count") is None:
             raise RuntimeError(f"The rule {name!r} of {self.table.name} was not evaluated: {outcome.exception_info}")
         verdict = self.verdicts[name]
         verdict.checked += rows
@@ -83,6 +108,10 @@ class Suite:
             example = example_of(self.table, key)
             if len(verdict.examples) < self._examples and example not in verdict.examples:
                 verdict.examples.append(example)
+
+
+def _rule_name(outcome: Any) -> str:
+    return str(outcome.expectation_config.meta["rule"])
 
 
 def expectation(rule: Rule) -> Expectation:
@@ -143,6 +172,13 @@ def context() -> Any:
 @cache
 def _batch_definition() -> Any:
     asset = context().data_sources.add_pandas("rows").add_dataframe_asset("batch")
+    return asset.add_batch_definition_whole_dataframe("whole")
+
+
+@cache
+def _frame_definition() -> Any:
+    # Not persisted, because serverless compute of Databricks cannot.
+    asset = context().data_sources.add_spark("rows", persist=False).add_dataframe_asset("batch")
     return asset.add_batch_definition_whole_dataframe("whole")
 
 

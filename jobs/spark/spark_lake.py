@@ -1,0 +1,65 @@
+"""The tables of a warehouse as the pages' queries see them, also where only Spark reads the tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Self
+
+import pyarrow as pa
+from pyspark.errors import AnalysisException, PySparkException
+from pyspark.sql import SparkSession
+
+from dashboards.lake.databricks_lake import DatabricksLake
+from dashboards.lake.databricks_warehouse import Warehouse
+from dashboards.lake.lake import Lake, LocalLake
+from jobs.tables.location import location
+
+
+def lake_of(warehouse: Path, *, stale_seconds: float = 0, **options: Any) -> Lake:
+    """Return the tables for queries. `options` are those of `LocalLake`.
+
+    Queries see each commit at once; where only Spark reads the tables, they may see the state of `stale_seconds` ago.
+    """
+    there = location(warehouse)
+    if there is None:
+        return LocalLake(warehouse, fresh_seconds=0, **options)
+    return DatabricksLake(
+        Warehouse(server_hostname="", http_path="", tables=there), fresh_seconds=stale_seconds, opened=_Connection
+    )
+
+
+class ServerOperationError(Exception):
+    """Spark refused a statement. The lake knows this error by the name that Databricks SQL gives it."""
+
+
+class _Connection:
+    """A connection to Spark with the calls of databricks-sql-connector, whose SQL is Spark's."""
+
+    def __init__(self, _: Warehouse) -> None:
+        self._spark = SparkSession.active()
+        with suppress(AnalysisException):
+            # Delta's parser does not know parameters. Databricks' does, and refuses the setting.
+            self._spark.conf.set("spark.sql.legacy.parameterSubstitution.constantsOnly", "true")
+
+    def cursor(self) -> Self:
+        return self
+
+    def close(self) -> None:
+        """Do nothing, because the session continues."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Do nothing, because the session continues."""
+
+    def execute(self, text: str, parameters: Mapping[str, Any] | None = None) -> None:
+        try:
+            self._found = self._spark.sql(text, args=dict(parameters or {})).toArrow()
+        except PySparkException as error:
+            raise ServerOperationError(str(error)) from None
+
+    def fetchall_arrow(self) -> pa.Table:
+        return self._found
