@@ -107,6 +107,7 @@ def test_what_a_task_starts_is_an_entry_point_with_parameters_that_it_understand
     assert getattr(args, "once", False) == (name not in LONG_RUNNING)
     assert str(args.warehouse).startswith("/Volumes/")
     assert str(args.config).startswith("/Volumes/")
+    assert args.tables == "${var.catalog}.${var.schema}"
     wheels = [each["whl"] for each in task.get("libraries", [])] + [
         dependency for each in job.get("environments", []) for dependency in each["spec"]["dependencies"]
     ]

@@ -19,6 +19,9 @@ from testing.waiting import wait_until
 from testing.warehouses import volume
 from tests.setup.test_bundle import ROOT, tasks
 
+SCHEMA = "spark_catalog.regroup"
+"""Open-source Spark has one catalog; its metastore keeps the names of tables between processes."""
+
 ORDER = ("ingest", "build", "analyze", "quality", "maintain", "notify")
 
 
@@ -34,10 +37,16 @@ def site(tmp_path_factory) -> Path:
     return folder / "site"
 
 
-def run(site: Path, folder: Path, *arguments: str, on_a_volume: bool = False) -> subprocess.CompletedProcess[str]:
+def run(
+    site: Path, folder: Path, *arguments: str, on_a_volume: bool = False, **environment: str
+) -> subprocess.CompletedProcess[str]:
     """With `on_a_volume`, its file system has no hard links, as a volume of Databricks."""
-    environment = os.environ | {"PYTHONPATH": str(site)}
-    command = [sys.executable, "-P", "-m", "jobs.cli", *arguments]
+    environment = os.environ | {"PYTHONPATH": str(site)} | environment
+    command = (
+        [sys.executable, "-P", *arguments]
+        if arguments[0] == "-c"
+        else [sys.executable, "-P", "-m", "jobs.cli", *arguments]
+    )
     if on_a_volume:
         command = [sys.executable, volume.__file__, *command]
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
@@ -49,6 +58,7 @@ def parameters(name: str, config: Path, warehouse: Path) -> list[str]:
     given = list(task["python_wheel_task"]["parameters"])
     given[given.index("--config") + 1] = str(config)
     given[given.index("--warehouse") + 1] = str(warehouse)
+    given[given.index("--tables") + 1] = SCHEMA
     return given if "--once" in given else [*given, "--once"]
 
 
@@ -69,16 +79,41 @@ def config(tmp_path) -> Iterator[Path]:
         yield file
 
 
-def test_every_scheduled_job_runs_from_the_wheel_alone_and_says_nothing_odd(site, config, tmp_path) -> None:
+@pytest.fixture
+def metastore(tmp_path) -> dict[str, str]:
+    """Environment variables for a Spark whose catalog outlives the process."""
+    settings = {
+        "spark.sql.catalogImplementation": "hive",
+        "spark.hadoop.javax.jdo.option.ConnectionURL": f"jdbc:derby:;databaseName={tmp_path}/metastore;create=true",
+    }
+    folder = tmp_path / "conf"
+    folder.mkdir()
+    lines = [f"{key} {value}" for key, value in settings.items()]
+    (folder / "spark-defaults.conf").write_text("\n".join(lines), encoding="utf-8")
+    return {"SPARK_CONF_DIR": str(folder), "JAVA_TOOL_OPTIONS": f"-Dderby.system.home={tmp_path}"}
+
+
+def in_spark(query: str) -> str:
+    """A program that prints the rows of a query."""
+    start = "from jobs.spark.spark import session; spark = session('test')"
+    return f"{start}; print(spark.sql({query!r}).collect())"
+
+
+def test_every_scheduled_job_runs_from_the_wheel_alone_and_says_nothing_odd(site, config, metastore, tmp_path) -> None:
     warehouse, folder = tmp_path / "warehouse", tmp_path / "elsewhere"
     folder.mkdir()
+    made = run(site, folder, "-c", in_spark(f"CREATE SCHEMA {SCHEMA} LOCATION '{tmp_path}/tables'"), **metastore)
+    assert made.returncode == 0, made.stderr
     for name in sorted(tasks(), key=ORDER.index):
-        ended = run(site, folder, *parameters(name, config, warehouse), on_a_volume=sys.platform == "linux")
+        given = parameters(name, config, warehouse)
+        ended = run(site, folder, *given, on_a_volume=sys.platform == "linux", **metastore)
         assert ended.returncode == 0, (name, ended.stderr)
         assert not [word for word in ("Traceback", "Exception", "leaked") if word in ended.stderr], (name, ended.stderr)
-    described = DeltaTable(warehouse / "generations").to_pyarrow_table(columns=["group_id", "member_count"]).to_pylist()
+    assert [] == list(warehouse.glob("*/_delta_log")), "all tables have names"
+    tables = tmp_path / "tables"
+    described = DeltaTable(tables / "generations").to_pyarrow_table(columns=["group_id", "member_count"]).to_pylist()
     assert {"group_id": "billing", "member_count": 1} in described
-    runs = DeltaTable(warehouse / "job_runs").to_pyarrow_table(columns=["job", "outcome"]).to_pylist()
+    runs = DeltaTable(tables / "job_runs").to_pyarrow_table(columns=["job", "outcome"]).to_pylist()
     assert {(name, "succeeded") for name in ORDER} <= {(row["job"], row["outcome"]) for row in runs}
     assert [] == list(folder.iterdir()), "a job leaves its things in the warehouse, not where it was started"
 
