@@ -16,6 +16,7 @@ from jobs.config.terminal import say
 from jobs.kafka.first_read import MANY, FirstRead, batches, write_note
 from jobs.kafka.kafka_client import cluster_id
 from jobs.kafka.kafka_source import TopicStream, TopicStreamReader
+from jobs.kafka.log_source import LogReader, LogStream
 from jobs.kafka.quarantine_limit import QuarantineLimit
 from jobs.kafka.resume import is_empty, resume
 from jobs.kafka.topic_streams import logs, topics
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
     from jobs.config.settings import Settings
-    from jobs.kafka.log_source import LogStream
     from schemas.tables import Table
 
     OnBatch = Callable[[Mapping[Table, NewRows]], None]
@@ -219,11 +219,17 @@ class Writer:
     def start(self, spark: SparkSession, trigger: Mapping[str, Any]) -> StreamingQuery:
         checkpoint, stream = self.checkpoint, self.stream
         first, self.first = self.first, FirstRead()
-        if isinstance(stream, TopicStream) and not checkpoint.has_progress:
-            stream = replace(stream, start=first.position or resume(spark, self.warehouse, stream))
+
+        def start() -> Mapping[str, Any]:
+            if isinstance(stream, TopicStream):
+                return (first.position or resume(spark, self.warehouse, stream)).stored()
+            return LogReader(stream).initialOffset()
+
+        app_id, position = checkpoint.begin(start)
+        if position is not None:
+            stream = stream.starting_at(position)
         if isinstance(stream, TopicStream) and self.is_local:
             stream = self._with_folders(stream)
-        app_id = checkpoint.app_id()
         limit = self._limit()
         return (
             stream.frame(spark)

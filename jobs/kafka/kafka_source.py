@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
 from confluent_kafka import KafkaException
@@ -64,6 +64,10 @@ class TopicStream:
     folders: Mapping[str, str] = field(default_factory=dict)
     few_bytes: int = FEW_BYTES
     start: TopicPosition = field(default_factory=TopicPosition)
+
+    def starting_at(self, position: Mapping[str, Any]) -> Self:
+        """Return the stream with this `start`, in its stored form."""
+        return replace(self, start=TopicPosition.of(position))
 
     def frame(self, spark: SparkSession) -> DataFrame:
         """Return the topic's rows as a stream, from `start` if there is no checkpoint."""

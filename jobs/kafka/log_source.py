@@ -5,9 +5,9 @@ The lines of a batch are fixed by file positions in the stream's checkpoint, so 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
@@ -35,15 +35,23 @@ LINES_AT_ONCE = 10_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogStream:
-    """The log files of one cluster. `topic` is the name of the stream."""
+    """The log files of one cluster. `topic` is the name of the stream.
+
+    A stream without a checkpoint starts at the positions `start`, by file, or else at the present start of each file.
+    """
 
     cluster: str
     logs: tuple[LogFile, ...]
     topic: str = "log-files"
+    start: Mapping[str, Any] | None = None
     tables = (COORDINATOR_EVENTS, QUARANTINE)
 
+    def starting_at(self, position: Mapping[str, Any]) -> Self:
+        """Return the stream with this `start`."""
+        return replace(self, start=position)
+
     def frame(self, spark: SparkSession) -> DataFrame:
-        """Return the files' rows as a stream, from their beginning if there is no checkpoint."""
+        """Return the files' rows as a stream, from `start` if there is no checkpoint."""
         return read_stream(spark, LogReader(self), (*self.tables, COVERAGE))
 
 
@@ -72,8 +80,10 @@ class LogReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def initialOffset(self) -> dict[str, Any]:
         """Return the start of each existing file, so that a rotation before the first batch loses no lines."""
-        found = {}
+        found = dict(self._stream.start or {})
         for log in self._stream.logs:
+            if log.path in found:
+                continue
             follower = Follower(Path(log.path))
             found[log.path] = follower.position.to_json()
             follower.close()

@@ -8,7 +8,7 @@ import shutil
 import uuid
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from jobs.config.errors import UserError
 from jobs.config.terminal import say
@@ -18,7 +18,7 @@ from jobs.tables.location import TableName
 from jobs.tables.table_facts import table_id
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from schemas.tables import Table
 
@@ -67,7 +67,7 @@ def _is_gone(offset: str, table: str) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checkpoint:
-    """The progress of one stream in a folder, and a note with the ids of its tables and its app id.
+    """The progress of one stream in a folder, and a note with the ids of its tables, its app id and its start.
 
     Delta skips a write if it knows the write's app id and batch number. An app id that outlived its checkpoint would
     therefore lose data silently, so a new one is made whenever batch numbers restart.
@@ -122,14 +122,21 @@ class Checkpoint:
                     "again all records that Kafka still has."
                 )
 
-    def app_id(self) -> str:
-        """Return the stream's name in Delta's transactions. Without progress, clear the folder and make a new name."""
+    def begin(self, start: Callable[[], Mapping[str, Any]]) -> tuple[str, Mapping[str, Any] | None]:
+        """Return the stream's name in Delta's transactions, and the position before its first batch.
+
+        Without progress, clear the folder, make a new name, and note the position that `start` returns. Spark asks for
+        it again if the first batch is repeated, when the tables already have some of its rows. None if an earlier
+        version of Regroup did not note it.
+        """
         if not self.has_progress:
+            position = start()
             shutil.rmtree(self.path, ignore_errors=True)
             self.path.mkdir(parents=True)
-            note = {"app_id": uuid.uuid4().hex, "tables": self._table_ids()}
-            self._note.write_text(json.dumps(note), encoding="utf-8")
-        return str(json.loads(self._note.read_text(encoding="utf-8"))["app_id"])
+            new = {"app_id": uuid.uuid4().hex, "tables": self._table_ids(), "start": position}
+            self._note.write_text(json.dumps(new), encoding="utf-8")
+        note = json.loads(self._note.read_text(encoding="utf-8"))
+        return str(note["app_id"]), note.get("start")
 
     @property
     def _note(self) -> Path:

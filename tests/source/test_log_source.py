@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from deltalake import DeltaTable
+from pyspark.errors import StreamingQueryException
 
 from jobs.config.clusters import LogFile
 from jobs.config.errors import UserError
@@ -78,6 +79,31 @@ def test_lines_that_are_gone_before_they_were_stored_are_a_gap(log, opened):
     assert [] == rows(opened(log), {}, end, COORDINATOR_EVENTS.name)
     [covered] = rows(opened(log), {}, end, COVERAGE.name)
     assert (True, 1, 4) == (covered["is_gap"], covered["from_offset"], covered["to_offset"])
+
+
+def test_a_first_batch_is_repeated_from_where_it_began_though_the_file_was_rotated(spark, log, tmp_path, monkeypatch):
+    settings = Settings(warehouse=tmp_path / "warehouse")
+    create_tables(spark, settings.warehouse, BRONZE)
+    expected = len(log.read_text(encoding="utf-8").splitlines())
+
+    def started():
+        return Writer(stream=stream(log), warehouse=settings.warehouse).start(spark, {"availableNow": True})
+
+    def cut_off(*_):
+        raise RuntimeError("cut off")
+
+    with monkeypatch.context() as patch:
+        # Spark has written the batch's offsets, and none of its rows are in the tables.
+        patch.setattr(Writer, "_write_bronze", cut_off)
+        with pytest.raises(StreamingQueryException, match="cut off"):
+            started().awaitTermination()
+    log.rename(log.with_suffix(".log.1"))
+    log.write_text(stabilized(9), encoding="utf-8")
+    for _ in range(2):
+        started().awaitTermination()
+    covered = DeltaTable(table_path(settings.warehouse, COVERAGE)).to_pyarrow_table().to_pylist()
+    spans = sorted((row["is_gap"], row["from_offset"], row["to_offset"]) for row in covered)
+    assert [(False, 1, expected + 1), (False, expected + 1, expected + 2)] == spans
 
 
 def test_a_missing_file_is_named(tmp_path, opened):

@@ -48,6 +48,10 @@ def ingest(spark, warehouse, stream, **trigger):
     return query
 
 
+def cut_off(*_):
+    raise RuntimeError("cut off")
+
+
 def rows(warehouse, table, *columns):
     return sorted(
         tuple(row.values())
@@ -197,6 +201,24 @@ def test_a_batch_cut_off_together_with_its_checkpoint_loses_and_repeats_nothing(
     DeltaTable.forPath(spark, table_path(tables, COVERAGE)).delete("to_offset = 340")
     shutil.rmtree(tables / "_checkpoints")
     topic.write(history(60, start=340))
+    ingest(spark, tables, stream)
+    records, runs = offsets_read(tables)
+    assert [(0, 0, n) for n in range(0, 400, 10)] == records
+    assert 360 == sum(run[-1] for run in runs)
+
+
+def test_a_first_batch_after_a_lost_checkpoint_is_repeated_from_where_it_began(
+    spark, tables, topic, stream, monkeypatch
+):
+    topic.write(history(300))
+    ingest(spark, tables, stream)
+    shutil.rmtree(tables / "_checkpoints")
+    topic.write(history(100, start=300))
+    with monkeypatch.context() as patch:
+        # Spark has written the batch's offsets, and none of its rows are in the tables.
+        patch.setattr(Writer, "_write_bronze", cut_off)
+        with pytest.raises(StreamingQueryException, match="cut off"):
+            ingest(spark, tables, stream)
     ingest(spark, tables, stream)
     records, runs = offsets_read(tables)
     assert [(0, 0, n) for n in range(0, 400, 10)] == records
