@@ -1,4 +1,4 @@
-"""The pages as a web application: `python -m dashboards.app --warehouse DIR`. Read-only; on loopback by default."""
+"""The pages as a web application: `python -m dashboards.app --warehouse ADDRESS`. Read-only; on loopback by default."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from dash.development.base_component import Component
 from flask import Response
 
 from dashboards import urlstate
+from dashboards.lake.address import address
 from dashboards.lake.allocators import keep_trimmed, settle_allocators
-from dashboards.lake.folder import not_a_folder
 from dashboards.lake.lake import Lake, LakeError, LocalLake, WarmLake
 from dashboards.lake.readers import ReadersLake, readers_table
 from dashboards.lake.without_pandas import without_pandas
@@ -358,7 +358,9 @@ def _access(args: argparse.Namespace) -> Access:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run `serve` with the options of the command line."""
     parser = argparse.ArgumentParser(prog="dashboards", description="The pages over a warehouse of Regroup.")
-    parser.add_argument("--warehouse", type=Path, required=True, metavar="DIR", help="folder of the Delta tables")
+    parser.add_argument(
+        "--warehouse", required=True, metavar="ADDRESS", help="folder of the Delta tables, or s3a://, abfss://, gs://"
+    )
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
     parser.add_argument("--port", type=int, default=8050, help="port, 0 for a free one (default: %(default)s)")
     guard_options = parser.add_argument_group("who may read", f"Everyone with the token, if {TOKEN_VARIABLE} is set.")
@@ -372,15 +374,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     sys.stdout, sys.stderr = visible_stream(sys.stdout), visible_stream(sys.stderr)
     args = parser.parse_args(arguments)
-    if (why := not_a_folder(args.warehouse)) is not None:
-        sys.stderr.write(f"{why}\n")
-        return 2
     try:
-        access = _access(args)
+        warehouse, access = address(args.warehouse), _access(args)
     except (ValueError, OSError) as error:
         sys.stderr.write(f"{error}\n")
         return 2
-    return serve(LocalLake(args.warehouse), host=args.host, port=args.port, access=access)
+    return serve(LocalLake(warehouse), host=args.host, port=args.port, access=access)
 
 
 if __name__ == "__main__":

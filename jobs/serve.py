@@ -6,6 +6,7 @@ import argparse
 from dataclasses import replace
 
 from dashboards.app import serve
+from dashboards.lake.address import address
 from dashboards.lake.databricks_tables import lake as databricks
 from dashboards.lake.lake import LakeError, LocalLake, WarmLake
 from jobs.config.declared import secret
@@ -28,7 +29,7 @@ def run(settings: Settings, _: argparse.Namespace) -> int:
 def _lake(settings: Settings) -> WarmLake:
     declared = settings.databricks
     if declared is None:
-        return LocalLake(settings.warehouse)
+        return LocalLake(address(settings.warehouse))
     hidden = {key: secret(f"{key} in [databricks]", getattr(declared, key)) for key in ("token", "client_secret")}
     try:
         return databricks(replace(declared, **hidden))

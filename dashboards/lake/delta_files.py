@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
-from duckdb import DuckDBPyConnection, DuckDBPyRelation
+from duckdb import DuckDBPyConnection, DuckDBPyRelation, IOException
 
 from schemas.tables import schema_version
 
@@ -27,29 +28,43 @@ ADDED = {
 """Columns by table that queries name and that tables of an earlier Regroup lack, where they are NULL."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Source:
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Source(ABC):
     """One version of a table; equal only to itself.
 
-    `schema` has the columns of the table and those of `ADDED`. `is_even` is True if every file has every column.
-    `schema_version` is that of the Regroup that wrote the table.
+    `files` names its files. `schema` has the columns of the table and those of `ADDED`. `schema_version` is that of the
+    Regroup that wrote the table.
     """
 
     version: int
     schema_version: int
     files: tuple[str, ...]
     schema: pa.Schema
+
+    @abstractmethod
+    def rows(self, cursor: DuckDBPyConnection, name: str, files: Sequence[str]) -> str:
+        """Return the rows of the given files of this version as SQL for FROM, for this cursor."""
+
+    @abstractmethod
+    def with_file_names(self, cursor: DuckDBPyConnection, files: Sequence[str]) -> DuckDBPyRelation:
+        """Return the rows of the given files with the column `filename`, which is the name in `files`."""
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class FolderSource(Source):
+    """A version in a folder. `files` are absolute paths. `is_even` is True if every file has every column."""
+
     is_even: bool
 
     def rows(self, cursor: DuckDBPyConnection, name: str, files: Sequence[str]) -> str:
-        """Return the rows of the given files of this version as SQL for FROM, for this cursor.
-
-        A text takes half as long as a registered relation, which is bound several times.
-        """
+        # A text takes half as long as a registered relation, which is bound several times.
         if files and self.is_even:
             return f"read_parquet([{', '.join(map(literal, files))}])"
         cursor.register(f"{name} rows", relation(cursor, name, files, self.schema, is_even=self.is_even))
         return quoted(f"{name} rows")
+
+    def with_file_names(self, cursor: DuckDBPyConnection, files: Sequence[str]) -> DuckDBPyRelation:
+        return cursor.read_parquet(list(files), filename=True)
 
 
 def quoted(name: str) -> str:
@@ -75,12 +90,19 @@ def relation(
     return cursor.sql(f'FROM "{name} nothing" UNION ALL BY NAME FROM "{name} written"')
 
 
+def complete_schema(name: str, table: DeltaTable) -> pa.Schema:
+    """Return the columns of a table and those of `ADDED` that it lacks."""
+    stored = pa.schema(table.schema().to_arrow())
+    added = [pa.field(*each) for each in ADDED.get(name, ()) if each[0] not in stored.names]
+    return pa.schema([*stored, *added])
+
+
 @dataclass(slots=True)
 class _OpenTable:
     identity: int
     table: DeltaTable
     changed_ns: int
-    source: Source | None = None
+    source: FolderSource | None = None
 
 
 class DeltaFiles:
@@ -101,7 +123,7 @@ class DeltaFiles:
     def changed_at(self) -> Mapping[str, int]:
         return {name: int(open_.table.history(1)[0]["timestamp"]) for name, open_ in self._open.items()}
 
-    def source(self, name: str) -> Source | None:
+    def source(self, name: str) -> FolderSource | None:
         """Return the newest version; None if the table does not exist or is just being created."""
         self._refresh((name,))
         for _ in range(2):
@@ -118,6 +140,10 @@ class DeltaFiles:
             else:
                 return open_.source
         return None
+
+    def is_outdated(self, error: Exception) -> bool:
+        """Return whether a query failed because files of the open version were deleted."""
+        return isinstance(error, IOException)
 
     def forget(self, name: str) -> None:
         """Reopen the table at its next use."""
@@ -145,11 +171,9 @@ class DeltaFiles:
             # The table is missing or just being created; it is absent until it can be opened.
             self.forget(name)
 
-    def _read(self, name: str, table: DeltaTable) -> Source:
+    def _read(self, name: str, table: DeltaTable) -> FolderSource:
         folder = self._warehouse / name
-        stored = pa.schema(table.schema().to_arrow())
-        added = [pa.field(*each) for each in ADDED.get(name, ()) if each[0] not in stored.names]
-        schema = pa.schema([*stored, *added])
+        schema = complete_schema(name, table)
         paths = pa.table(table.get_add_actions()).column("path").to_pylist()
         files = tuple(f"{folder}/{unquote(path)}" for path in paths)
         # A table that is being written gets new files every few seconds, so entries of removed files are dropped.
@@ -158,4 +182,6 @@ class DeltaFiles:
         self._columns[name] = columns
         is_even = all(each >= set(schema.names) for each in columns.values())
         written = schema_version(table.metadata().configuration)
-        return Source(table.version(), written, files, schema, is_even)
+        return FolderSource(
+            version=table.version(), schema_version=written, files=files, schema=schema, is_even=is_even
+        )

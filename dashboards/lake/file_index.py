@@ -6,7 +6,6 @@ never skipped if it holds a row of the group whose time overlaps the query's ran
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import datetime
 from threading import Lock
 from typing import NamedTuple
@@ -14,6 +13,8 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 from duckdb import DuckDBPyConnection
+
+from dashboards.lake.delta_files import Source
 
 SPANS = {
     "generations": ("joined_at", "joined_at"),
@@ -75,14 +76,15 @@ class FileIndex:
         self._ranges: dict[str, FileRange] = {}
 
     def files(
-        self, cursor: DuckDBPyConnection, files: Sequence[str], group: tuple[str, str] | None, between: Between
+        self, cursor: DuckDBPyConnection, source: Source, group: tuple[str, str] | None, between: Between
     ) -> list[str]:
-        """Return the `files` that may have rows within `between`, of this cluster and group if they are given."""
+        """Return the files that may have rows within `between`, of this cluster and group if they are given."""
+        files = source.files
         with self._lock:
             missing = [file for file in files if file not in self._ranges]
             if missing:
                 kept = {file: file_range for file, file_range in self._ranges.items() if file in set(files)}
-                self._ranges = kept | self._read(cursor, missing)
+                self._ranges = kept | self._read(cursor, source, missing)
             ranges = [self._ranges[file] for file in files]
         key = None if group is None else hash(group)
         first, last = _micros(between[0], LEAST), _micros(between[1], MOST)
@@ -90,9 +92,9 @@ class FileIndex:
             file for file, file_range in zip(files, ranges, strict=True) if file_range.may_contain(key, first, last)
         ]
 
-    def _read(self, cursor: DuckDBPyConnection, files: list[str]) -> dict[str, FileRange]:
+    def _read(self, cursor: DuckDBPyConnection, source: Source, files: list[str]) -> dict[str, FileRange]:
         found = (
-            cursor.read_parquet(files, filename=True)
+            source.with_file_names(cursor, files)
             .aggregate(
                 f"filename, cluster, group_id, epoch_us(min({self._first})) AS first, "
                 f"CASE WHEN count({self._last}) < count(*) THEN {MOST} ELSE epoch_us(max({self._last})) END AS last",

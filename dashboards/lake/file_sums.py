@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 from duckdb import DuckDBPyConnection
 
-from dashboards.lake.delta_files import Source, quoted, relation
+from dashboards.lake.delta_files import Source, quoted
 from dashboards.lake.kept_parts import KeptParts
 from dashboards.lake.sums import Sums
 
@@ -57,10 +57,10 @@ class FileSums:
     def _load(self, cursor: DuckDBPyConnection, source: Source, file: str) -> None:
         at = f"epoch_us({self._sums.at})"
         span = {"first_us": f"min({at})", "last_us": f"max({at})"}
-        cursor.register("of file", relation(cursor, "of file", [file], source.schema, is_even=source.is_even))
+        written = source.rows(cursor, "of file", [file])
         condition = f"{self._sums.condition} AND {self._sums.at} IS NOT NULL"
-        found = cursor.sql(self._sums.parts_sql('"of file"', condition, span)).to_arrow_table()
-        owners = cursor.sql(self._sums.owners_sql('"of file"')).to_arrow_table()
+        found = cursor.sql(self._sums.parts_sql(written, condition, span)).to_arrow_table()
+        owners = cursor.sql(self._sums.owners_sql(written)).to_arrow_table()
         if self._owners is not None:
             is_new = ~np.isin(owners["owner"].to_numpy(), self._owners["owner"].to_numpy())
             owners = pa.concat_tables([self._owners, owners.filter(pa.array(is_new))]).combine_chunks()

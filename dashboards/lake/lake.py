@@ -1,4 +1,4 @@
-"""Reads the tables of a warehouse folder: deltalake finds a version's files, DuckDB reads them. Never writes."""
+"""Reads the tables of a warehouse: deltalake finds a version's files, DuckDB reads them. Never writes."""
 
 from __future__ import annotations
 
@@ -15,12 +15,15 @@ import duckdb
 import pyarrow as pa
 from duckdb import DuckDBPyConnection
 
+from dashboards.lake.address import ObjectStore
 from dashboards.lake.delta_files import DeltaFiles, Source, quoted
+from dashboards.lake.errors import LakeError, is_of_store, store_error
 from dashboards.lake.file_index import ALWAYS, SPANS, Between, FileIndex
 from dashboards.lake.file_sums import FileSums, sql_moment
 from dashboards.lake.query_cache import QueryCache, Row, Rows, rows_of
 from dashboards.lake.row_filter import filtered_sql, variables
 from dashboards.lake.running_queries import running
+from dashboards.lake.store_files import FRESH_SECONDS, StoreFiles
 from dashboards.lake.sums import SUMS, table_of
 from schemas.bronze import BRONZE
 from schemas.gold import GOLD
@@ -61,10 +64,6 @@ __all__ = [
 ]
 
 
-class LakeError(Exception):
-    """An existing table cannot be read. The message is a sentence for readers of the pages, with the next step."""
-
-
 class Lake(Protocol):
     """The tables of a warehouse. These three methods are all that a warehouse needs. All raise `LakeError`."""
 
@@ -101,26 +100,35 @@ class WarmLake(Lake, Protocol):
 class LocalLake:
     """The tables `<warehouse>/<table>`, as the jobs write them. Thread-safe; results are cached by (versions, query).
 
-    Newer versions are checked for every `fresh_seconds`. The cache holds at most `cells` cells, and the sums of files
-    take at most `sum_bytes` per table. With `keeps_files`, DuckDB also caches file contents, which helps repeated
-    queries on the same files.
+    The warehouse is a folder, or a path in an object store. Newer versions are checked for every `fresh_seconds`, by
+    default every second in a folder and every ten in an object store. The cache holds at most `cells` cells, and the
+    sums of files take at most `sum_bytes` per table. With `keeps_files`, DuckDB also caches the contents of a folder's
+    files, which helps repeated queries on the same files.
     """
 
     def __init__(
         self,
-        warehouse: str | Path,
+        warehouse: str | Path | ObjectStore,
         *,
-        fresh_seconds: float = 1.0,
+        fresh_seconds: float | None = None,
         cells: int = CELLS,
         sum_bytes: int = SUM_BYTES,
         keeps_files: bool = True,
     ) -> None:
         self._lock = Lock()
-        self._files = DeltaFiles(Path(warehouse), (table.name for table in TABLES), fresh_seconds)
+        names = [table.name for table in TABLES]
+        self._store = warehouse if isinstance(warehouse, ObjectStore) else None
+        self._files: DeltaFiles | StoreFiles
+        if isinstance(warehouse, ObjectStore):
+            self._files = StoreFiles(warehouse, names, FRESH_SECONDS if fresh_seconds is None else fresh_seconds)
+            self._folders: list[str] = []
+        else:
+            self._files = DeltaFiles(Path(warehouse), names, 1.0 if fresh_seconds is None else fresh_seconds)
+            self._folders = [str(Path(warehouse).absolute())]
         self._query_cache = QueryCache(cells)
         self._file_indexes = {name: FileIndex(name) for name in SPANS}
         self._file_sums = {name: FileSums(sums, sum_bytes) for name, sums in SUMS.items()}
-        self._folder, self._keeps_files = str(Path(warehouse).absolute()), keeps_files
+        self._keeps_files = keeps_files
         self._duckdb, self._asked_of_it = self._new_instance(), 0
 
     def _new_instance(self) -> DuckDBPyConnection:
@@ -130,7 +138,7 @@ class LocalLake:
         # Delta never rewrites a file in place.
         instance.execute("SET validate_external_file_cache = 'NO_VALIDATION'")
         # Limit queries to the warehouse's files: no other file, no network, no extension.
-        instance.execute("SET allowed_directories = $folders", {"folders": [self._folder]})
+        instance.execute("SET allowed_directories = $folders", {"folders": self._folders})
         for setting in (
             "python_enable_replacements",
             "enable_external_access",
@@ -156,13 +164,13 @@ class LocalLake:
             with self._lock:
                 source = self._files.source(table_of(name))
             # If files vanish meanwhile, the next query handles it.
-            with suppress(duckdb.Error), running(), self._cursor() as cursor:
+            with suppress(duckdb.Error, OSError), running(), self._cursor() as cursor:
                 if source is None:
                     continue
                 if name in self._file_sums:
                     self._file_sums[name].keep(cursor, source)
                 else:
-                    self._file_indexes[name].files(cursor, source.files, None, ALWAYS)
+                    self._file_indexes[name].files(cursor, source, None, ALWAYS)
 
     def versions(self) -> Mapping[str, int]:
         with self._lock:
@@ -194,12 +202,21 @@ class LocalLake:
                 f"A query needs more memory than the {MEMORY} that DuckDB has here (the log lists its use): on a "
                 "page, choose a shorter range, or one group."
             ) from None
-        except duckdb.IOException:
+        except (duckdb.Error, OSError) as error:
+            if not self._files.is_outdated(error):
+                raise self._unread(error) from None
             # Files of the open version were deleted, so there is a newer version.
             with self._lock:
                 for name in tables:
                     self._files.forget(table_of(name))
+        try:
             return self._asked(question)
+        except (duckdb.Error, OSError) as error:
+            raise self._unread(error) from None
+
+    def _unread(self, error: Exception) -> Exception:
+        """Return the sentence for an error of the object store, else the error itself."""
+        return store_error(self._store, error) if self._store is not None and is_of_store(error) else error
 
     def _memory(self) -> str:
         """Return the memory that DuckDB uses for each purpose."""
@@ -271,7 +288,7 @@ class LocalLake:
         between = question.between(name)
         if name not in SPANS or (key is None and between == ALWAYS):
             return source.files
-        return self._file_indexes[name].files(cursor, source.files, key, between)
+        return self._file_indexes[name].files(cursor, source, key, between)
 
 
 class Question(NamedTuple):
