@@ -15,7 +15,7 @@ BROWSER = (
 
 
 @contextmanager
-def serving(folder: Path) -> Iterator[str]:
+def serving(warehouse: Path | str) -> Iterator[str]:
     """The pages over a warehouse, in a process of their own; yields their address."""
     command = [
         sys.executable,
@@ -24,7 +24,7 @@ def serving(folder: Path) -> Iterator[str]:
         "-m",
         "dashboards.app",
         "--warehouse",
-        str(folder),
+        str(warehouse),
         "--port",
         "0",
     ]

@@ -38,6 +38,7 @@ SECONDS = {
     "ui/browser/test_interactions_live.py": 40,
     "silver/resuming/test_carried_epochs.py": 40,
     "hostile/test_captures.py": 40,
+    "ui/lake/test_object_store.py": 40,
     "jobs/test_first_build.py": 35,
     "silver/resuming/test_carried_points.py": 35,
     "hostile/test_group_limits.py": 35,

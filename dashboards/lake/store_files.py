@@ -24,8 +24,11 @@ LIMITS = {"connect_timeout": "5s", "timeout": "20s", "max_retries": "2", "retry_
 FRESH_SECONDS = 10.0
 """Looking for newer versions takes a request per table."""
 
-AT_ONCE = 16
-"""Requests at once. One takes 20-50 ms in the stores of a cloud, whatever it asks for."""
+FAILED_SECONDS = 5.0
+"""After a failure, requests that waited for it get the same sentence, instead of each waiting as long for its own."""
+
+AT_ONCE = 32
+"""Requests at once, enough for all tables. One takes 20-50 ms in the stores of a cloud, however little it asks for."""
 
 
 @dataclass(slots=True)
@@ -38,8 +41,8 @@ class _OpenTable:
 class StoreFiles:
     """The tables below an address, like `dashboards.lake.delta_files.DeltaFiles` for a folder. Not thread-safe.
 
-    All methods raise `LakeError` if the store cannot be read. A table that was deleted and created again is recognized
-    once one of its former files is read.
+    All methods raise `LakeError` if the store cannot be read. That a table was deleted, or created again, is noticed
+    once a query needs a former file that is not kept in memory.
     """
 
     def __init__(self, store: ObjectStore, names: Iterable[str], fresh_seconds: float) -> None:
@@ -48,6 +51,7 @@ class StoreFiles:
         self._fresh_seconds = fresh_seconds
         self._checked_at: dict[str, float] = {}
         self._open: dict[str, _OpenTable] = {}
+        self._failed: tuple[float, LakeError] | None = None
         self._executor = ThreadPoolExecutor(AT_ONCE, "object store")
         self._small_files = SmallFiles(self._executor)
 
@@ -99,8 +103,10 @@ class StoreFiles:
                 else:
                     self._open[name] = open_
                 self._checked_at[name] = monotonic()
+            self._failed = None
         except (DeltaError, OSError) as error:
-            raise store_error(self._store, error) from None
+            self._failed = monotonic(), store_error(self._store, error)
+            raise self._failed[1] from None
 
     def _newest(self, name: str) -> _OpenTable | None:
         """Return the table as it is now; None if it is missing."""

@@ -88,11 +88,20 @@ def test_an_address_is_no_warehouse_wherever_it_comes_from(tmp_path, address, mo
             way()
     for command in ("serve", "doctor", "build", "replay x", "quality", "up"):
         assert 2 == main([*command.split(), "--warehouse", address])
-    assert 2 == pages(["--warehouse", address, "--port", "0"])
     printed = capsys.readouterr().err.splitlines()
-    assert 7 == len(printed)
+    assert 6 == len(printed)
     assert all("does not work yet" in line for line in printed)
     assert [tmp_path / "regroup.toml"] == list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("address", ["hdfs://h/x", "file:///tmp/x", "s3a://name:secret@bucket/x", "gs://"])
+def test_pages_refuse_an_address_that_they_cannot_read(tmp_path, address, monkeypatch, capsys) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert 2 == pages(["--warehouse", address, "--port", "0"])
+    (printed,) = capsys.readouterr().err.splitlines()
+    assert printed.startswith("The warehouse")
+    assert "secret" not in printed
+    assert [] == list(tmp_path.iterdir())
 
 
 def test_a_folder_with_a_colon_is_a_warehouse(tmp_path) -> None:
