@@ -43,7 +43,7 @@ from jobs.silver.silver_tasks import Making, silver_by_tasks
 from jobs.silver.topic_names import polled_topics, with_named
 from jobs.spark.checkpoint import start_over_unless
 from jobs.spark.lost_worker import lost_worker
-from jobs.spark.spark import for_few_rows, session_of
+from jobs.spark.spark import for_few_rows, persisted, session_of
 from jobs.spark.streams import Streams, report
 from jobs.tables.append import overwrite, overwrite_frame
 from jobs.tables.ask import ask
@@ -89,15 +89,12 @@ def rebuild_all(spark: SparkSession, settings: Settings) -> None:
     if beginnings.num_rows < known.num_rows:
         admitted = F.broadcast(spark.createDataFrame(beginnings.select(GROUP)))
         history = Frames(*(rows.join(admitted, GROUP, "left_semi") for rows in history))
-    rebuilt = _by_spark(history, making).persist()
-    try:
+    with persisted(_by_spark(history, making)) as rebuilt:
         for table in SILVER:
             rows = with_settled(spark, warehouse, table_of(rebuilt, table), table)
             path = table_path(warehouse, table)
             retry_commit(path, partial(overwrite_frame, rows, path), alone=True)
         limits.report(_tables(spark, warehouse))
-    finally:
-        rebuilt.unpersist()
 
 
 def _beginnings(warehouse: Path) -> pa.Table:

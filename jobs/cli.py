@@ -20,6 +20,7 @@ from jobs.config.settings import Settings
 from jobs.config.terminal import guard_streams, trace_crashes, warn
 from jobs.spark.jvm_failure import jvm_death_named
 from jobs.spark.lost_worker import repeated
+from jobs.spark.session_provider import Provider, provider
 from jobs.tables.full_disk import full_disk_named
 from schemas.records import OFFSETS_TOPIC
 from schemas.states import JobOutcome, MarkKind
@@ -103,13 +104,13 @@ def program() -> None:
     """
     settle_allocators()
     trace_crashes()
-    if sys.argv[1:2] and sys.argv[1] in WITHOUT_PANDAS and "DATABRICKS_RUNTIME_VERSION" not in os.environ:
+    if sys.argv[1:2] and sys.argv[1] in WITHOUT_PANDAS and provider() is None:
         without_pandas(but_for_spark=True)
         # OpenBLAS, which nothing here calculates with, would start threads when NumPy is loaded.
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     # Never restored, because a traceback is printed after `main` has ended.
     sys.stdout, sys.stderr = visible_stream(sys.stdout), visible_stream(sys.stderr)
-    if "DATABRICKS_RUNTIME_VERSION" in os.environ:
+    if provider() is Provider.DATABRICKS:
         if code := main():
             sys.exit(code)
         return

@@ -21,7 +21,6 @@ from pathlib import Path
 from typing import Any
 
 import deltalake
-from delta.tables import DeltaTable
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
 
@@ -35,6 +34,7 @@ from jobs.processes.process_lock import acquire
 from jobs.spark.spark import for_few_rows, session_of
 from jobs.tables.delta_io import table_path
 from jobs.tables.engine import connect, show
+from jobs.tables.location import named_by_path
 from jobs.tables.transactions import retry_commit
 from schemas.bronze import QUARANTINE
 from schemas.gold import BY_GROUP, DIFFERENCES
@@ -196,14 +196,13 @@ def _erase(spark: SparkSession, warehouse: Path, table: Table, name: Name, found
     is_about, erased = _is_about(table, name), _erased_columns(table, name)
     is_named = reduce(or_, [is_about, *(contains for contains, _ in erased.values())])
     if "cluster" in table.names:
-        is_named &= F.col("old.cluster") == F.col("name_cluster")
+        is_named &= F.col("cluster") == F.col("name_cluster")
 
     def merge() -> None:
-        target = DeltaTable.forPath(spark, path).alias("old")
-        merge = target.merge(source, is_named).whenMatchedDelete(is_about)
+        merge = source.mergeInto(named_by_path(path), is_named).whenMatched(is_about).delete()
         if erased:
-            merge = merge.whenMatchedUpdate(set={f"`{column}`": value for column, (_, value) in erased.items()})
-        merge.execute()
+            merge = merge.whenMatched().update({column: value for column, (_, value) in erased.items()})
+        merge.merge()
 
     before = deltalake.DeltaTable(path).version()
     retry_commit(path, merge, alone=True)
@@ -257,16 +256,14 @@ def _is_about(table: Table, name: Name) -> Column:
     """Return the condition for rows to delete."""
     whole = [F.lit(False)]  # noqa: FBT003 - a literal
     if name.is_group:
-        whole += [F.col(f"old.{column}") == F.col("name_text") for column in {"group_id", "subject"} & set(table.names)]
+        whole += [F.col(column) == F.col("name_text") for column in {"group_id", "subject"} & set(table.names)]
         if "subject" in table.names:
             # `replay` numbers observations in `subject`, so that no two have the same key.
-            whole.append(F.regexp_replace("old.subject", r"#\d+$", "") == F.col("name_text"))
+            whole.append(F.regexp_replace("subject", r"#\d+$", "") == F.col("name_text"))
     if table is QUARANTINE:
         # Records that could not be decoded cannot be edited either, so the whole row is deleted.
-        whole += [_in_bytes(F.col(f"old.{column}"), name) for column in ("raw_key", "raw_value")]
-        whole += [
-            F.rlike(F.col(f"old.{column}").cast("string"), F.col("name_pattern")) for column in ("raw_key", "raw_value")
-        ]
+        whole += [_in_bytes(F.col(column), name) for column in ("raw_key", "raw_value")]
+        whole += [F.rlike(F.col(column).cast("string"), F.col("name_pattern")) for column in ("raw_key", "raw_value")]
     return F.coalesce(reduce(or_, (F.coalesce(each, F.lit(False)) for each in whole)), F.lit(False))  # noqa: FBT003
 
 
@@ -282,7 +279,7 @@ def _erased_columns(table: Table, name: Name) -> dict[str, tuple[Column, Column]
 
     found: dict[str, tuple[Column, Column]] = {}
     for column in table.columns:
-        old = F.col(f"old.{column.name}")
+        old = F.col(column.name)
         match column.type:
             case "STRING" if column.name != "cluster":
                 found[column.name] = (F.rlike(old, pattern), instead(old))

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar
 from urllib.parse import unquote
 
-from delta.tables import DeltaTable as SparkTable
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
@@ -32,7 +31,7 @@ from jobs.retention.tidy import size_of, tidy
 from jobs.spark.spark import session_of
 from jobs.tables.as_of import opened
 from jobs.tables.delta_io import table_path
-from jobs.tables.location import TableName
+from jobs.tables.location import TableName, named_by_path
 from jobs.tables.table_facts import exists
 from jobs.tables.transactions import CONFLICTS, is_local, retry_commit
 from schemas import written
@@ -162,7 +161,7 @@ class Maintenance:
         before = set(DeltaTable(path).file_uris())
         if len(before) <= FEW_FILES:
             return Made()
-        retry_commit(path, lambda: SparkTable.forPath(self.spark, path).optimize().executeCompaction(), alone=True)
+        retry_commit(path, lambda: self.spark.sql(f"OPTIMIZE {named_by_path(path)}").collect(), alone=True)
         after = set(DeltaTable(path).file_uris())
         return Made(len(before - after), len(after - before))
 

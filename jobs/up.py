@@ -36,6 +36,7 @@ from jobs.processes.worker_process import NICER, WorkerProcess
 from jobs.retention.compact import merged_file
 from jobs.setup.jars import jars
 from jobs.spark.lost_worker import repeat
+from jobs.spark.session_provider import provider
 from jobs.spark.spark import session_of, tables_of
 from jobs.tables.create_tables import create_tables, needs_spark
 from jobs.tables.new_rows import NewRows
@@ -219,6 +220,8 @@ def compact_and_maintain(
 
 def _silence(spark: SparkSession) -> None:
     """Silence Spark's logs, because each of its threads would report the abandoned batch."""
+    if provider() is not None:
+        return  # Its JVM may serve others too.
     spark.sparkContext.setLogLevel("OFF")
     jvm = spark.sparkContext._jvm  # noqa: SLF001 - the only way to the JVM's own streams
     if jvm is not None:

@@ -1,4 +1,4 @@
-"""Names of tables in SQL, as Spark and Databricks read them, and their errors for a name that does not exist."""
+"""Names and texts in the SQL of Spark and Databricks, and their errors for a name that does not exist."""
 
 from __future__ import annotations
 
@@ -23,3 +23,9 @@ def source(location: str, name: str) -> str:
 
 def quoted(*names: str) -> str:
     return ".".join("`" + name.replace("`", "``") + "`" for name in names)
+
+
+def literal(text: str) -> str:
+    """Return the text as a literal. Delta's DELETE and CREATE accept no parameters."""
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import reduce
-from operator import or_
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
 
+from dashboards.lake.sql_names import literal
 from jobs.kafka.first_read import topic_id_at
 from jobs.kafka.source_position import PartitionPosition, TopicPosition
-from jobs.tables.delta_io import checkpoint_path, delta_table, read, table_path
+from jobs.tables.delta_io import checkpoint_path, read, table_path
+from jobs.tables.location import named_by_path
 from jobs.tables.table_facts import has_rows
 from jobs.tables.transactions import table_lock
 from schemas.bronze import ADMIN_OBSERVATIONS, COORDINATOR_EVENTS, COVERAGE, OFFSET_COMMITS, QUARANTINE
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from pyspark.sql import Column, SparkSession
+    from pyspark.sql import SparkSession
 
     from jobs.kafka.kafka_source import TopicStream
     from schemas.tables import Table
@@ -45,10 +45,9 @@ def resume(spark: SparkSession, warehouse: Path, stream: TopicStream) -> TopicPo
             continue
         unfinished = _beyond(table, stream, positions)
         path = table_path(warehouse, table)
-        target = delta_table(spark, path)
-        if not target.toDF().where(unfinished).isEmpty():
+        if not read(spark, warehouse, table).where(unfinished).isEmpty():
             with table_lock(path, alone=True):
-                target.delete(unfinished)
+                spark.sql(f"DELETE FROM {named_by_path(path)} WHERE {unfinished}").collect()  # noqa: S608 - quoted
     position = TopicPosition(positions=positions)
     checkpoint = checkpoint_path(warehouse, f"ingest/{stream.cluster}/{stream.topic}")
     return replace(position, topic_id=topic_id_at(checkpoint, position))
@@ -59,25 +58,26 @@ def is_empty(warehouse: Path, stream: TopicStream) -> bool:
     return not any(has_rows(warehouse, table) for table in (*stream.tables, COVERAGE))
 
 
-def _beyond(table: Table, stream: TopicStream, positions: Mapping[int, PartitionPosition]) -> Column:
+def _beyond(table: Table, stream: TopicStream, positions: Mapping[int, PartitionPosition]) -> str:
     """Return the condition for this stream's rows at or after `positions`. It excludes observations, whose key is
     idempotent.
     """
-    epoch, partition, offset = F.col("log_epoch"), F.col("source_partition"), F.col("source_offset")
-    mine = F.col("cluster") == stream.cluster
+    epoch, partition, offset = "log_epoch", "source_partition", "source_offset"
+    mine, topic = f"cluster = {literal(stream.cluster)}", literal(stream.topic)
     match table.name:
         case OFFSET_COMMITS.name:
-            offset = F.col("last_offset")
+            offset = "last_offset"
         case COORDINATOR_EVENTS.name:
-            source = F.regexp_extract("source_id", r"^(.*)-(\d+)(#\d+)?$", 1)
-            partition = F.regexp_extract("source_id", r"^(.*)-(\d+)(#\d+)?$", 2).try_cast("int")
-            mine, epoch, offset = mine & (source == stream.topic), F.lit(0), F.col("line_no")
+            source, partition = (rf"regexp_extract(source_id, r'^(.*)-(\d+)(#\d+)?$', {group})" for group in (1, 2))
+            mine, epoch, offset = f"{mine} AND {source} = {topic}", "0", "line_no"
+            partition = f"try_cast({partition} AS INT)"
         case QUARANTINE.name:
-            mine &= F.col("source") == stream.topic
+            mine = f"{mine} AND source = {topic}"
         case ADMIN_OBSERVATIONS.name:
-            return F.lit(False)  # noqa: FBT003 - a literal, not a flag
+            return "false"
     before = [
-        (partition == p) & ((epoch < position.log_epoch) | ((epoch == position.log_epoch) & (offset < position.offset)))
+        f"{partition} = {p} AND ({epoch} < {position.log_epoch} OR "
+        f"{epoch} = {position.log_epoch} AND {offset} < {position.offset})"
         for p, position in positions.items()
     ]
-    return mine & ~reduce(or_, before, F.lit(False))  # noqa: FBT003
+    return f"{mine} AND NOT ({' OR '.join(before) or 'false'})"

@@ -21,6 +21,7 @@ from deltalake.exceptions import CommitFailedError
 from pyspark.sql import SparkSession
 
 from dashboards.lake.lake import moment
+from dashboards.lake.sql_names import literal
 from jobs.processes.worker_process import WorkerProcess
 from jobs.retention.merged_hour import (
     HOUR_MS,
@@ -188,15 +189,11 @@ def _read_until(warehouse: Path) -> dict[TopicPartition, int]:
 def _where(hour: int, replaced: Mapping[TopicPartition, int]) -> str:
     """Return the condition for the rows to replace, in Spark SQL."""
     spans = " OR ".join(
-        f"(cluster = {_literal(c)} AND log_epoch = {e} AND source_partition = {p} AND last_offset < {upto})"
+        f"(cluster = {literal(c)} AND log_epoch = {e} AND source_partition = {p} AND last_offset < {upto})"
         for (c, e, p), upto in sorted(replaced.items())
     )
     a, b = (f"TIMESTAMP '{moment(at).isoformat()}'" for at in (hour, hour + HOUR_MS))
     return f"last_commit_at >= {a} AND last_commit_at < {b} AND ({spans})"
-
-
-def _literal(text: str) -> str:
-    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
 def _ms(at: datetime) -> int:

@@ -18,9 +18,9 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
 
 from jobs.config.settings import Settings
-from jobs.tables.delta_io import delta_table, read, table_path
+from jobs.tables.delta_io import read, table_path
 from jobs.tables.engine import connect, quoted
-from jobs.tables.location import TableName
+from jobs.tables.location import TableName, named_by_path
 from jobs.tables.silver_rows import dataset
 from jobs.tables.transactions import retry_commit
 from schemas.bronze import ADMIN_OBSERVATIONS, COORDINATOR_EVENTS, OFFSET_COMMITS, QUARANTINE
@@ -93,7 +93,8 @@ def expire(spark: SparkSession, warehouse: Path, table: Table, days: int, now_ms
     if rows:
         # Noted first, because a rebuild between the two would otherwise treat the remaining rows as complete.
         _note(warehouse, table, since)
-        retry_commit(path, lambda: delta_table(spark, path).delete(_is_before(table, since)), alone=True)
+        statement = f"DELETE FROM {named_by_path(path)} WHERE {TIMES[table]} < timestamp_millis({since})"  # noqa: S608 - our own names
+        retry_commit(path, lambda: spark.sql(statement).collect(), alone=True)
     return rows
 
 

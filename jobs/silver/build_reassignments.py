@@ -13,7 +13,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark re
 from dashboards.lake.lake import milliseconds
 from jobs.retention.retention import with_settled
 from jobs.spark.checkpoint import start_over_unless
-from jobs.spark.spark import for_few_rows
+from jobs.spark.spark import for_few_rows, persisted
 from jobs.tables.append import overwrite_frame
 from jobs.tables.create_tables import create_tables
 from jobs.tables.delta_io import checkpoint_path, follow, read, table_path
@@ -52,14 +52,11 @@ CUTS = pa.schema([("cluster", TYPES["STRING"]), ("cut_at", TYPES["TIMESTAMP"])])
 def rebuild_all_reassignments(spark: SparkSession, warehouse: Path) -> None:
     """Rebuild both tables from all of bronze, each in one commit. Rows that were over before its start are kept."""
     create_tables(spark, warehouse, REASSIGNMENT_TABLES)
-    rebuilt = reassignments(*(read(spark, warehouse, table) for table in INPUTS)).persist()
-    try:
+    with persisted(reassignments(*(read(spark, warehouse, table) for table in INPUTS))) as rebuilt:
         for table in REASSIGNMENT_TABLES:
             rows = with_settled(spark, warehouse, table_of(rebuilt, table), table)
             path = table_path(warehouse, table)
             retry_commit(path, partial(overwrite_frame, rows, path), alone=True)
-    finally:
-        rebuilt.unpersist()
 
 
 def rebuild_affected_reassignments(spark: SparkSession | None, warehouse: Path, new: Mapping[Table, NewRows]) -> None:

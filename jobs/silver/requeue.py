@@ -5,15 +5,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from functools import partial
+from functools import partial, reduce
+from operator import and_
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
 
-from jobs.tables.delta_io import delta_table, read, table_path
+from jobs.spark.spark import persisted
+from jobs.tables.delta_io import read, table_path
+from jobs.tables.location import named_by_path
+from jobs.tables.replace import NEW
 from jobs.tables.transactions import table_lock
 from pipelines.arrow_types import row_type
 from pipelines.bronze_batch import Records, bronze, stored_body
@@ -64,18 +68,15 @@ def reopen(spark: SparkSession, warehouse: Path, limits: Limits) -> int:
     position = ", ".join(f"{name} {kind}" for name, kind in (("cluster", "STRING"), *((n, "BIGINT") for n in NUMBERS)))
     closed = read(spark, warehouse, COORDINATOR_RECORDS).where(F.col("body").contains(CLOSED))
     raw = closed.select("cluster", *(F.col(name).cast("BIGINT") for name in NUMBERS), "raw_key", "raw_value", "body")
-    opened = raw.mapInArrow(partial(_opened, limits.resources), f"{position}, body STRING").persist()
-    try:
+    decoded = raw.mapInArrow(partial(_opened, limits.resources), f"{position}, body STRING")
+    with persisted(decoded) as opened:
         count = opened.count()
         if count:
-            same = " AND ".join(f"r.{name} = o.{name}" for name in (*PARTITION, "source_offset"))
             path = table_path(warehouse, COORDINATOR_RECORDS)
             with table_lock(path, alone=True):
-                merge = delta_table(spark, path).alias("r").merge(opened.alias("o"), same)
-                merge.whenMatchedUpdate(set={"body": "o.body"}).execute()
+                merge = _renamed(opened).mergeInto(named_by_path(path), _is_same())
+                merge.whenMatched().update({"body": F.col(f"{NEW}body")}).merge()
         return count
-    finally:
-        opened.unpersist()
 
 
 def _opened(max_resources: int, given: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -91,11 +92,18 @@ def _opened(max_resources: int, given: Iterable[pa.RecordBatch]) -> Iterator[pa.
 
 def _forget(spark: SparkSession, warehouse: Path, positions: pa.StructArray) -> None:
     done = spark.createDataFrame(pa.Table.from_struct_array(positions))
-    same = " AND ".join(f"q.{name} = d.{name}" for name in (*PARTITION, "source_offset"))
     path = table_path(warehouse, QUARANTINE)
+    is_done = (F.col("source") == OFFSETS_TOPIC) & _is_same()
     with table_lock(path, alone=True):
-        target = delta_table(spark, path).alias("q")
-        target.merge(done.alias("d"), f"q.source = '{OFFSETS_TOPIC}' AND {same}").whenMatchedDelete().execute()
+        _renamed(done).mergeInto(named_by_path(path), is_done).whenMatched().delete().merge()
+
+
+def _renamed(rows: DataFrame) -> DataFrame:
+    return rows.select(*(F.col(name).alias(f"{NEW}{name}") for name in rows.columns))
+
+
+def _is_same() -> Column:
+    return reduce(and_, (F.col(name) == F.col(f"{NEW}{name}") for name in (*PARTITION, "source_offset")))
 
 
 def _readable(kept: pa.Table) -> Iterator[dict[str, pa.StructArray]]:

@@ -20,6 +20,7 @@ from pyspark.sql import SparkSession
 from dashboards.lake.lake import milliseconds
 from jobs.config.settings import Settings
 from jobs.processes.spawned_pool import interrupts_ignored, spawned_pool
+from jobs.spark.spark import tasks_at_once
 from jobs.tables.delta_io import table_path
 from jobs.tables.engine import connect, disable_file_cache, quoted, show
 from jobs.tables.memory import no_collection
@@ -99,7 +100,7 @@ def silver_by_tasks(
         BrokenProcessPool: one of these processes was ended.
     """
     found: dict[Table, NewRows] = {}
-    cores = spark.sparkContext.defaultParallelism if spark else processes
+    cores = tasks_at_once(spark) if spark else processes
     shares, total = _shares(warehouse, points, cores * TASKS_PER_CORE if cores > 1 else 1)
     if shares:
         folders = {table.name: str(Path(table_path(warehouse, table)).absolute()) for table in SILVER if in_files}

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from jobs.config.errors import one_line
 from jobs.setup.class_archive_file import SILENT, create
+from jobs.spark.session_provider import provider
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -22,11 +23,13 @@ LONGEST_S = 300
 
 
 def make() -> None:
-    """Create the archive, unless it exists, from a JVM that reads, writes and follows a table.
+    """Create the archive for local sessions, unless it exists, from a JVM that reads, writes and follows a table.
 
     Raises:
         OSError: the environment cannot be written.
     """
+    if provider() is not None:
+        return
     notice = "creating an archive of Spark's classes, once (a minute); later starts take a third less"
     create("delta", notice, _exercised)
 

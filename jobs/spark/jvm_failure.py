@@ -50,13 +50,15 @@ def jvm_death_named() -> Iterator[None]:
 def _ended(error: Exception) -> str | None:
     """Return how the JVM ended; None if it still runs, was never started, or did not cause this error."""
     protocol, pyspark = sys.modules.get("py4j.protocol"), sys.modules.get("pyspark")
-    if protocol is None or pyspark is None or pyspark.SparkContext._gateway is None:  # noqa: SLF001 - the only way to it
+    gateway = pyspark and pyspark.SparkContext._gateway  # noqa: SLF001 - the only way to it
+    # Under spark-submit, the JVM is the parent, and no process of ours.
+    if protocol is None or gateway is None or gateway.proc is None:
         return None
     is_of_java = isinstance(error, protocol.Py4JJavaError)
     if is_of_java or not isinstance(error, (ConnectionError, EOFError, protocol.Py4JError)):
         return None
     try:
-        code = pyspark.SparkContext._gateway.proc.wait(DEAD_WITHIN_S)  # noqa: SLF001
+        code = gateway.proc.wait(DEAD_WITHIN_S)
     except subprocess.TimeoutExpired:
         return None
     return f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"

@@ -1,4 +1,4 @@
-"""The Spark session: a local one for a small machine, or the session of Databricks."""
+"""The Spark session: the one that the surroundings provide, or else a local one for a small machine."""
 
 from __future__ import annotations
 
@@ -6,18 +6,24 @@ import os
 import shlex
 import sys
 import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache, partial
+from importlib import import_module
 from pathlib import Path
 
-from pyspark.sql import SparkSession
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession, is_remote
 
 from dashboards.lake.allocators import settle_allocators
 from jobs.config.settings import Settings
+from jobs.config.terminal import say
 from jobs.processes import python_launcher, template
 from jobs.setup import class_archive_file
 from jobs.setup.jars import jars
 from jobs.setup.java import java_home
 from jobs.spark.jvm_output import filtered_stderr
+from jobs.spark.session_provider import Provider, provider
 from jobs.tables.tables import Tables, tables_at
 
 LOGGING = Path(__file__).with_name("log4j2.properties")
@@ -37,6 +43,10 @@ once a minute.
 KEPT = "20"
 """Jobs, stages and queries that Spark keeps for its pages, which are off. By default it keeps a thousand of each."""
 
+UTC = {"spark.sql.session.timeZone": "UTC"}
+MICROS = {"spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS"}
+"""The default, INT96, has no statistics, so readers could not skip files by time."""
+
 FEW_ROWS = {
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.codegen.wholeStage": "false",
@@ -48,15 +58,20 @@ FEW_ROWS = {
 
 
 def session(app_name: str, *, cores: int = 2, spare: int = 0, driver_memory: str = "2g") -> SparkSession:
-    """Return the session of the Databricks runtime, or else a local one with Delta on `cores` threads.
+    """Return the session that `session_provider.provider` finds, or else a local one with Delta on `cores` threads.
 
-    `spare` adds threads, so that a long task leaves threads for others. Timestamps are UTC in both. The local session
-    binds to loopback, logs only errors, and starts its Python workers with this interpreter, so the environment need
-    not be activated.
+    `spare` adds threads, so that a long task leaves threads for others. Timestamps are UTC in all. A session that is
+    provided keeps its master and resources, and must have Delta. The local session binds to loopback, logs only errors,
+    and starts its Python workers with this interpreter, so the environment need not be activated.
     """
-    builder = SparkSession.builder.appName(app_name).config("spark.sql.session.timeZone", "UTC")
-    if "DATABRICKS_RUNTIME_VERSION" in os.environ:
-        return builder.getOrCreate()
+    by = provider()
+    # Serverless compute of Databricks refuses most options.
+    options = UTC if by is Provider.DATABRICKS else UTC | MICROS
+    builder = SparkSession.builder.appName(app_name)
+    for key, value in options.items():
+        builder = builder.config(key, value)
+    if by is not None:
+        return _provided(builder, options, by)
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = _worker_python()
     os.environ["JAVA_HOME"] = str(java_home())
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
@@ -68,6 +83,19 @@ def session(app_name: str, *, cores: int = 2, spare: int = 0, driver_memory: str
         spark = builder.master(f"local[{cores + spare}]").getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
     return spark
+
+
+def _provided(builder: SparkSession.Builder, options: Mapping[str, str], by: Provider) -> SparkSession:
+    if by is Provider.CONNECT:
+        # Registers Delta's exceptions for conflicts, which `transactions` waits for, with the client.
+        import_module("delta.connect.exceptions")
+    if (active := SparkSession.getActiveSession()) is None:
+        say(f"Spark's session comes from {by}.")
+        return builder.getOrCreate()
+    # A builder would ask for the address of Spark Connect again.
+    for key, value in options.items():
+        active.conf.set(key, value)
+    return active
 
 
 def session_of(settings: Settings, command: str, *, spare: int = 0) -> SparkSession:
@@ -83,18 +111,48 @@ def tables_of(settings: Settings, command: str, *, spare: int = 0) -> Tables:
 
 @cache
 def for_few_rows(spark: SparkSession, *, tasks: int | None = None) -> SparkSession:
-    """Return a session of the same context for plans over a few thousand rows; on Databricks, return `spark`.
+    """Return a session of the same context for plans over a few thousand rows.
+
+    On Databricks and with Spark Connect, return `spark`, because they have no further session of the same context.
 
     `tasks` limits the number of shuffle tasks, so that other work keeps the other cores. Adaptive execution and code
     generation are off, because they take longer than running such a plan: a MERGE takes half the time without them.
     """
-    if "DATABRICKS_RUNTIME_VERSION" in os.environ:
+    if is_remote() or provider() is Provider.DATABRICKS:
         return spark
     few = spark.newSession()
-    few.conf.set("spark.sql.session.timeZone", "UTC")
-    for key, value in (FEW_ROWS if tasks is None else FEW_ROWS | {"spark.sql.shuffle.partitions": str(tasks)}).items():
+    options = UTC | MICROS | FEW_ROWS | ({} if tasks is None else {"spark.sql.shuffle.partitions": str(tasks)})
+    for key, value in options.items():
         few.conf.set(key, value)
     return few
+
+
+def tasks_at_once(spark: SparkSession) -> int:
+    """Return the number of tasks that the session runs at the same time; its shuffle tasks if it does not say."""
+    if is_remote():  # Spark Connect has no context.
+        return int(spark.conf.get("spark.sql.shuffle.partitions") or 1)
+    return int(spark.sparkContext.defaultParallelism)
+
+
+@contextmanager
+def persisted(frame: DataFrame) -> Iterator[DataFrame]:
+    """Yield the frame with its rows kept for several reads. Serverless compute keeps none, and evaluates each read."""
+    is_kept = _persists(frame)
+    try:
+        yield frame
+    finally:
+        if is_kept:
+            frame.unpersist()
+
+
+def _persists(frame: DataFrame) -> bool:
+    try:
+        frame.persist()
+    except PySparkException as error:
+        if "NOT_SUPPORTED_WITH_SERVERLESS" not in str(error):
+            raise
+        return False
+    return True
 
 
 def _worker_python() -> str:
@@ -138,8 +196,6 @@ def _local(cores: int, driver_memory: str) -> dict[str, str]:
         "spark.sql.parquet.compression.codec": "zstd",
         # Nothing is stored there, but Spark creates it, by default in the current folder.
         "spark.sql.warehouse.dir": str(Path(tempfile.gettempdir()) / "spark-warehouse"),
-        # The default, INT96, has no statistics, so readers could not skip files by time.
-        "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
         # By default each Delta commit rebuilds the table's state with 50 tasks: 5 s instead of 0.8 s here.
         "spark.databricks.delta.snapshotPartitions": "1",
     }

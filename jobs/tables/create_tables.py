@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import deltalake
-from delta.tables import DeltaTable, DeltaTableBuilder
 from deltalake import Field, Schema
 from deltalake.exceptions import DeltaError
 from pyspark.errors import AnalysisException
@@ -24,7 +23,7 @@ from jobs.config.terminal import say
 from jobs.tables import named_tables
 from jobs.tables.delta_io import WRITERS, required, table_path
 from jobs.tables.hard_links import has_hard_links
-from jobs.tables.location import TableName, location
+from jobs.tables.location import TableName, location, named_by_path
 from jobs.tables.transactions import CONFLICTS, is_local, table_lock
 from pipelines.arrow_types import schema_of
 from schemas.tables import SCHEMA_VERSION, VERSION_PROPERTY, Column, Table, schema_version
@@ -163,7 +162,7 @@ def _create_by_spark(spark: SparkSession, path: str, table: Table) -> None:
         _clear_unfinished(path)
         try:
             with table_lock(path, alone=True):
-                _builder(spark, path, table).execute()
+                spark.sql(named_tables.creation(named_by_path(path), table, PROPERTIES)).collect()
         except (*CONFLICTS, AnalysisException):
             # Without locks, another process may create the table at the same time. It then exists now or soon.
             if not left:
@@ -172,27 +171,18 @@ def _create_by_spark(spark: SparkSession, path: str, table: Table) -> None:
             return
 
 
-def _builder(spark: SparkSession, path: str, table: Table) -> DeltaTableBuilder:
-    builder = DeltaTable.createIfNotExists(spark).location(path).comment(table.comment)
-    for column in table.columns:
-        builder = builder.addColumn(
-            column.name, column.type, nullable=column.name not in table.key, comment=column.comment
-        )
-    for key, value in PROPERTIES.items():
-        builder = builder.property(key, value)
-    return builder.clusterBy(*table.cluster_by) if table.cluster_by else builder
-
-
 def _bring_up_to_date_by_spark(spark: SparkSession, path: str, table: Table) -> None:
     stored = deltalake.DeltaTable(path)
     if missing := _missing_columns(stored, table):
-        comments = [c.comment.replace("'", "\\'") for c in missing]
-        added = ", ".join(f"`{c.name}` {c.type} COMMENT '{text}'" for c, text in zip(missing, comments, strict=True))
+        added = ", ".join(map(named_tables.defined, missing))
         with table_lock(path, alone=True):
-            spark.sql(f"ALTER TABLE delta.`{path}` ADD COLUMNS ({added})")
+            spark.sql(f"ALTER TABLE {named_by_path(path)} ADD COLUMNS ({added})").collect()
     if schema_version(stored.metadata().configuration) < SCHEMA_VERSION:
         with table_lock(path, alone=True):
-            spark.sql(f"ALTER TABLE delta.`{path}` SET TBLPROPERTIES ('{VERSION_PROPERTY}' = '{SCHEMA_VERSION}')")
+            statement = (
+                f"ALTER TABLE {named_by_path(path)} SET TBLPROPERTIES ('{VERSION_PROPERTY}' = '{SCHEMA_VERSION}')"
+            )
+            spark.sql(statement).collect()
 
 
 def _clear_unfinished(path: str) -> None:

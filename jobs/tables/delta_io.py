@@ -12,8 +12,6 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from delta.tables import DeltaTable
-
 from dashboards.lake.sql_names import source
 from jobs.config.errors import UserError
 from jobs.tables import named_tables
@@ -76,11 +74,6 @@ def required(spark: SparkSession | None) -> SparkSession:
     if spark is None:
         raise RuntimeError("A clustered table needs a Spark session.")
     return spark
-
-
-def delta_table(spark: SparkSession, path: str) -> DeltaTable:
-    """Return the table for changing its rows with Spark. `path` is the result of `table_path`."""
-    return DeltaTable.forName(spark, path) if isinstance(path, TableName) else DeltaTable.forPath(spark, path)
 
 
 def read(spark: SparkSession, warehouse: str | Path, table: Table, version: int | None = None) -> DataFrame:

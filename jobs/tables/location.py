@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from dashboards.lake.sql_names import quoted
 from jobs.config.errors import UserError
 
 SCHEMA = re.compile(r"[^`.:/\s]+(\.[^`.:/\s]+)?")
@@ -24,6 +25,11 @@ class TableName(str):
     def address(self) -> str | None:
         """Return the address of the table's folder; None if a catalog has the table."""
         return self[7:-1].replace("``", "`") if self.startswith("delta.`") else None
+
+
+def named_by_path(path: str) -> TableName:
+    """Return the name of a table: `path` is the folder of a Delta table, or a name."""
+    return path if isinstance(path, TableName) else TableName(f"delta.{quoted(path)}")
 
 
 def valid_location(text: str) -> str:

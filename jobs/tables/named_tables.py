@@ -16,7 +16,7 @@ from pyspark.sql import Column as SparkColumn
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
 
-from dashboards.lake.sql_names import ABSENT, NO_SCHEMA
+from dashboards.lake.sql_names import ABSENT, NO_SCHEMA, literal
 from jobs.config.errors import UserError
 from jobs.config.terminal import say
 from pipelines.arrow_types import schema_of
@@ -74,7 +74,7 @@ def ensure(name: TableName, table: Table, wanted: Mapping[str, str]) -> None:
     spark, known = SparkSession.active(), columns(name)
     if known is None:
         try:
-            spark.sql(_creation(name, table, wanted)).collect()
+            spark.sql(creation(name, table, wanted)).collect()
         except AnalysisException as error:
             if error.getCondition() not in NO_SCHEMA:
                 raise
@@ -89,7 +89,7 @@ def ensure(name: TableName, table: Table, wanted: Mapping[str, str]) -> None:
             f"The table {table.name} comes from an earlier version of Regroup and gets the new columns "
             f"{', '.join(column.name for column in missing)}."
         )
-        spark.sql(f"ALTER TABLE {name} ADD COLUMNS ({', '.join(map(_defined, missing))})").collect()
+        spark.sql(f"ALTER TABLE {name} ADD COLUMNS ({', '.join(map(defined, missing))})").collect()
     if version < SCHEMA_VERSION:
         spark.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ('{VERSION_PROPERTY}' = '{SCHEMA_VERSION}')").collect()
 
@@ -103,22 +103,20 @@ def refuse_newer(name: str, version: int) -> None:
         )
 
 
-def _creation(name: TableName, table: Table, wanted: Mapping[str, str]) -> str:
-    columns = ", ".join(_defined(c) + (" NOT NULL" if c.name in table.key else "") for c in table.columns)
-    given = ", ".join(f"'{key}' = '{value}'" for key, value in wanted.items())
+def creation(name: TableName, table: Table, wanted: Mapping[str, str]) -> str:
+    """Return the statement that creates the table with the properties `wanted`, unless it exists."""
+    columns = ", ".join(defined(c) + (" NOT NULL" if c.name in table.key else "") for c in table.columns)
+    given = ", ".join(f"{literal(key)} = {literal(value)}" for key, value in wanted.items())
     clustered = f" CLUSTER BY ({', '.join(table.cluster_by)})" if table.cluster_by else ""
     return (
-        f"CREATE TABLE IF NOT EXISTS {name} ({columns}) USING DELTA COMMENT {_text(table.comment)} "
+        f"CREATE TABLE IF NOT EXISTS {name} ({columns}) USING DELTA COMMENT {literal(table.comment)} "
         f"TBLPROPERTIES ({given}){clustered}"
     )
 
 
-def _defined(column: Column) -> str:
-    return f"`{column.name}` {column.type} COMMENT {_text(column.comment)}"
-
-
-def _text(value: str) -> str:
-    return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
+def defined(column: Column) -> str:
+    """Return the definition of a column in a statement."""
+    return f"`{column.name}` {column.type} COMMENT {literal(column.comment)}"
 
 
 def frame(name: TableName, version: int | None = None, spark: SparkSession | None = None) -> DataFrame:
@@ -168,7 +166,7 @@ def rows(
 
 def of_cluster(cluster: str) -> str:
     """Return the condition for the rows of this cluster."""
-    return f"cluster = {_text(cluster)}"
+    return f"cluster = {literal(cluster)}"
 
 
 def ask(query: str, names: Mapping[str, TableName]) -> pa.Table:

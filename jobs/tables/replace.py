@@ -13,14 +13,17 @@ from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark re
 
 from jobs.tables.append import append_frame, overwrite_frame
 from jobs.tables.data_file import DataFile
-from jobs.tables.delta_io import delta_table, required
+from jobs.tables.delta_io import required
 from jobs.tables.engine import connect, quoted
 from jobs.tables.local_rewrite import rewrite
+from jobs.tables.location import named_by_path
 from jobs.tables.silver_rows import newest
 from jobs.tables.transactions import is_local, retry_commit
 from schemas.tables import Table
 
 CHANGE = "_change"
+NEW = "_new_"
+"""Prefix of the columns of new rows in a MERGE."""
 INSERT, UPDATE, DELETE = "insert", "update", "delete"
 PRUNED_GROUPS = 500
 """Highest number of groups, or topics, to name in a condition. It lets Delta skip files of other groups."""
@@ -71,20 +74,23 @@ def _merge(spark: SparkSession, old: pa.Table, changes: pa.Table, path: str, tab
     """Update and delete rows with Spark's MERGE."""
     owner = list(table.key[:2])
     owners = changes.select(owner).group_by(owner).aggregate([]).to_pylist()
-    same = [F.col(f"old.{name}") == F.col(f"new.{name}") for name in table.key]
+    # The two sides have different names, because a path is no qualifier for a column.
+    renamed = changes.rename_columns([f"{NEW}{name}" for name in changes.column_names])
+    values = {name: F.col(f"{NEW}{name}") for name in table.names}
+    same = [F.col(name) == values[name] for name in table.key]
     pruned = _pruned(owners, owner)
     if (since := _since(old, changes, table)) is not None:
-        pruned.append(F.col(f"old.{since[0]}") >= F.timestamp_millis(F.lit(since[1])))
-    values: dict[str, str | Column] = {name: F.col(f"new.{name}") for name in table.names}
+        pruned.append(F.col(since[0]) >= F.timestamp_millis(F.lit(since[1])))
 
     def merge() -> None:
         (
-            delta_table(spark, path)
-            .alias("old")
-            .merge(spark.createDataFrame(changes).alias("new"), reduce(and_, same + pruned))
-            .whenMatchedDelete(F.col(f"new.{CHANGE}") == DELETE)
-            .whenMatchedUpdate(set=values)
-            .execute()
+            spark.createDataFrame(renamed)
+            .mergeInto(named_by_path(path), reduce(and_, same + pruned))
+            .whenMatched(F.col(f"{NEW}{CHANGE}") == DELETE)
+            .delete()
+            .whenMatched()
+            .update(values)
+            .merge()
         )
 
     # Retries are safe: files that `maintain` compacts meanwhile contain the same rows.
@@ -140,4 +146,4 @@ def _since(old: pa.Table, changes: pa.Table, table: Table) -> tuple[str, int] | 
 def _pruned(owners: Sequence[dict[str, str]], names: Sequence[str]) -> list[Column]:
     if len(owners) > PRUNED_GROUPS:
         return []
-    return [F.col(f"old.{name}").isin(sorted({owner[name] for owner in owners})) for name in names]
+    return [F.col(name).isin(sorted({owner[name] for owner in owners})) for name in names]

@@ -22,7 +22,7 @@ from jobs.tables.create_tables import create, create_tables
 from jobs.tables.delta_io import table_path
 from jobs.tables.full_disk import refuse_full
 from jobs.tables.hard_links import has_hard_links
-from jobs.tables.location import TableName, location
+from jobs.tables.location import location, named_by_path
 from jobs.tables.transactions import retry_commit, table_lock
 from pipelines.arrow_types import stored
 from schemas.tables import Table
@@ -135,9 +135,8 @@ class SparkTables:
 
     def merge(self, table: Table, rows: Rows) -> None:
         path = table_path(self.warehouse, table)
-        # Doubled, because backticks end the name, and braces are parameters.
-        name = path if isinstance(path, TableName) else "delta.`" + path.replace("`", "``") + "`"
-        target = re.sub("([{}])", r"\1\1", name)
+        # Doubled, because braces are parameters.
+        target = re.sub("([{}])", r"\1\1", named_by_path(path))
         statement = (
             f"MERGE INTO {target} AS old USING {{new}} AS new ON {_same_key(table)} "
             "WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
