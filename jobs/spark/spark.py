@@ -26,6 +26,9 @@ from jobs.spark.jvm_output import filtered_stderr
 from jobs.spark.session_provider import Provider, provider
 from jobs.tables.tables import Tables, tables_at
 
+PACKAGES = Path(__file__).absolute().parents[2]
+"""The folder or archive with Regroup's packages."""
+
 LOGGING = Path(__file__).with_name("log4j2.properties")
 
 HEAP = (
@@ -91,7 +94,11 @@ def _provided(builder: SparkSession.Builder, options: Mapping[str, str], by: Pro
         import_module("delta.connect.exceptions")
     if (active := SparkSession.getActiveSession()) is None:
         say(f"Spark's session comes from {by}.")
-        return builder.getOrCreate()
+        spark = builder.getOrCreate()
+        if by is Provider.SUBMIT:
+            # Spark's process in the driver that plans the batches of a Python source looks for no submitted archive.
+            spark.sparkContext.environment.setdefault("PYTHONPATH", str(PACKAGES))
+        return spark
     # A builder would ask for the address of Spark Connect again.
     for key, value in options.items():
         active.conf.set(key, value)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -13,6 +15,7 @@ from jobs.spark import session_provider
 from jobs.spark import spark as sessions
 from jobs.spark.session_provider import Provider, provider
 
+ROOT = Path(__file__).parents[3]
 NAMES = ("DATABRICKS_RUNTIME_VERSION", "SPARK_REMOTE", "SPARK_CONNECT_MODE_ENABLED", "PYSPARK_GATEWAY_PORT")
 
 
@@ -92,3 +95,11 @@ def test_where_no_rows_can_be_kept_the_frame_is_evaluated_at_each_read(spark, mo
     monkeypatch.setattr(type(frame), "unpersist", lambda _: pytest.fail("nothing was kept"))
     with sessions.persisted(frame) as given:
         assert 3 == given.count()
+
+
+def test_no_other_module_asks_a_session_for_what_spark_connect_lacks() -> None:
+    found = re.compile(r"\.(sparkContext|newSession|_jvm|_jsc|_jdf|_sc|rdd)\b")
+    jobs = ROOT / "jobs"
+    using = {str(path.relative_to(jobs)) for path in jobs.rglob("*.py") if found.search(path.read_text("utf-8"))}
+    # The archive and `_silence` of `up` are only for a local session.
+    assert using == {"spark/spark.py", "spark/class_archive.py", "up.py"}
