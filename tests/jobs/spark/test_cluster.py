@@ -96,7 +96,7 @@ def submit(master: str, archive: Path, folder: Path, *command: str) -> None:
     options = [option for item in OPTIONS.items() for option in ("--conf", "=".join(item))]
     options += ["--master", master, "--driver-memory", "1g", "--executor-memory", "1g", "--py-files", str(archive)]
     options += ["--jars", ",".join(map(str, jars("delta")))]
-    program = [str(BIN / "spark-submit"), *options, str(ROOT / "deploy" / "spark_submit.py"), *command]
+    program = [str(BIN / "spark-submit"), *options, str(ROOT / "deploy" / "spark" / "submit.py"), *command]
     ended = subprocess.run(
         [sys.executable, volume.__file__, *program],
         cwd=folder,
@@ -106,7 +106,7 @@ def submit(master: str, archive: Path, folder: Path, *command: str) -> None:
         check=False,
         timeout=LONGEST_S,
     )
-    assert ended.returncode == 0, (command, ended.stdout, ended.stderr[-3000:])
+    assert ended.returncode == 0, f"{command[0]}: {ended.stdout}\n{ended.stderr[-5000:]}"
     assert "Spark's session comes from spark-submit." in ended.stdout
 
 
