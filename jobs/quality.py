@@ -24,7 +24,7 @@ from jobs.checks.quality_suite import Suite
 from jobs.config.errors import UserError
 from jobs.config.settings import Settings
 from jobs.config.terminal import say
-from jobs.spark.spark import tables_of
+from jobs.spark.spark import persisted, tables_of
 from jobs.spark.spark_lake import lake_of
 from jobs.tables.delta_io import table_path
 from jobs.tables.engine import show_files
@@ -138,7 +138,9 @@ class Quality:
         suite = Suite(version.table, rules)
         names = {other.name: TableName(table_path(self.warehouse, other)) for other in CHECKED}
         others = quality_frames.others_of(names, rules)
-        suite.check_frame(quality_frames.frame(name, version.version, version.table, rules, others))
+        # Kept, because each query of a rule would join the other tables again.
+        with persisted(quality_frames.frame(name, version.version, version.table, rules, others)) as rows:
+            suite.check_frame(rows)
         return suite
 
     def docs(self, folder: Path) -> Path:
