@@ -154,7 +154,8 @@ def _refuse_elsewhere(settings: Settings, command: str) -> None:
     if settings.tables:
         places.bind(settings.warehouse, places.valid_location(settings.tables))
     there = places.location(settings.warehouse)
-    if there is None or command not in IN_FOLDER or (command == "serve" and settings.databricks):
+    is_read = command == "serve" and (settings.databricks is not None or places.is_address(there or ""))
+    if there is None or command not in IN_FOLDER or is_read:
         return
     instead = {
         "up": "run `ingest`, `build`, `analyze`, `poll` and `notify` instead, as processes or scheduled jobs",

@@ -117,7 +117,7 @@ class Maintenance:
         done = [*self._expired(table, now_ms), *self._merged(table, now_ms)]
         name = table_path(self.settings.warehouse, table)
         if isinstance(name, TableName):
-            done += self._try(table, "compacting", lambda: tidy(name, self.settings.vacuum_days)) or []
+            done += self._try(table, "compacting", lambda: tidy(name, self.settings.vacuum_days, now_ms)) or []
         else:
             done += [*self._compacted(table), *self._vacuumed(table)]
         if done:

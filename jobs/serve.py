@@ -13,6 +13,7 @@ from jobs.config.declared import secret
 from jobs.config.errors import UserError
 from jobs.config.settings import Settings
 from jobs.pages import access
+from jobs.tables.location import location
 
 
 def run(settings: Settings, _: argparse.Namespace) -> int:
@@ -29,7 +30,12 @@ def run(settings: Settings, _: argparse.Namespace) -> int:
 def _lake(settings: Settings) -> WarmLake:
     declared = settings.databricks
     if declared is None:
-        return LocalLake(address(settings.warehouse))
+        # `jobs.cli` refuses a schema. Pages read the files of an address themselves.
+        there = location(settings.warehouse)
+        try:
+            return LocalLake(settings.warehouse if there is None else address(there))
+        except ValueError as error:
+            raise UserError(str(error)) from None
     hidden = {key: secret(f"{key} in [databricks]", getattr(declared, key)) for key in ("token", "client_secret")}
     try:
         return databricks(replace(declared, **hidden))

@@ -14,6 +14,6 @@ def not_a_folder(warehouse: object) -> str | None:
     if found is None:
         return None
     return (
-        f"The warehouse {warehouse} is an address of {found[1]}, which does not work yet: name a folder on this "
-        "machine with --warehouse."
+        f"The warehouse {warehouse} is an address of {found[1]}: name a folder for checkpoints and states with "
+        "--warehouse, and give the address of the tables with --tables."
     )

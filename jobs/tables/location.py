@@ -39,12 +39,17 @@ def valid_location(text: str) -> str:
         UserError: it is something else.
     """
     text = text.rstrip("/")
-    if not SCHEMA.fullmatch(text) and not (ADDRESS.fullmatch(text) and "`" not in text):
+    if not SCHEMA.fullmatch(text) and not is_address(text):
         raise UserError(
             f"The setting tables must be a schema, such as main.regroup, or an address, such as s3a://bucket/regroup, "
             f"but is {text!r}."
         )
     return text
+
+
+def is_address(text: str) -> bool:
+    """Return whether a location is an address or a path, and no schema."""
+    return ADDRESS.fullmatch(text) is not None and "`" not in text
 
 
 def location(warehouse: str | Path) -> str | None:

@@ -24,6 +24,7 @@ from schemas.tables import SCHEMA_VERSION, VERSION_PROPERTY, Column, Table, sche
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+    from pyspark.sql.readwriter import DataFrameWriter
 
     from jobs.tables.location import TableName
 
@@ -207,13 +208,21 @@ def append(written: DataFrame, name: TableName, once: tuple[str, int] | None) ->
     writer = written.write.format("delta").mode("append")
     if once is not None:
         writer = writer.option("txnAppId", once[0]).option("txnVersion", once[1])
-    writer.saveAsTable(name)
+    _save(writer, name)
 
 
 def overwrite(written: DataFrame, name: TableName, where: str) -> None:
     """Replace the rows for which `where` is true, in one commit."""
     # With a true condition, because Delta drops a table's clustering in a plain overwrite.
-    written.write.format("delta").mode("overwrite").option("replaceWhere", where).saveAsTable(name)
+    _save(written.write.format("delta").mode("overwrite").option("replaceWhere", where), name)
+
+
+def _save(writer: DataFrameWriter, name: TableName) -> None:
+    # Within a batch of a stream, Spark does not find a table by the name of its path.
+    if name.address is None:
+        writer.saveAsTable(name)
+    else:
+        writer.save(name.address)
 
 
 def version(name: TableName) -> int:

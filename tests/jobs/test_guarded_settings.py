@@ -84,13 +84,13 @@ def test_an_address_is_no_warehouse_wherever_it_comes_from(tmp_path, address, mo
         lambda: load(tmp_path, f"warehouse = '{address}'"),
     )
     for way in ways:
-        with pytest.raises(UserError, match="does not work yet"):
+        with pytest.raises(UserError, match="with --tables"):
             way()
     for command in ("serve", "doctor", "build", "replay x", "quality", "up"):
         assert 2 == main([*command.split(), "--warehouse", address])
     printed = capsys.readouterr().err.splitlines()
     assert 6 == len(printed)
-    assert all("does not work yet" in line for line in printed)
+    assert all("with --tables" in line for line in printed)
     assert [tmp_path / "regroup.toml"] == list(tmp_path.iterdir())
 
 
