@@ -9,6 +9,8 @@ from pathlib import Path
 HERE = Path(__file__).parent
 
 SECONDS = {
+    "jobs/tables/test_elsewhere.py": 250,
+    "setup/test_wheel.py": 250,
     "ui/lake/test_databricks_sql.py": 140,
     "jobs/test_replay_without_spark.py": 135,
     "faults/test_ingest.py": 125,
@@ -16,7 +18,6 @@ SECONDS = {
     "lab/test_scenarios.py": 110,
     "ui/pages/test_hostile.py": 100,
     "jobs/test_same_tables.py": 100,
-    "setup/test_wheel.py": 95,
     "ui/lake/test_readers.py": 95,
     "jobs/test_create_tables.py": 90,
     "ui/browser/test_accessibility.py": 90,

@@ -179,9 +179,8 @@ def test_another_text_is_no_location(text) -> None:
 
 def test_ingest_and_build_as_scheduled_jobs_give_the_tables_of_a_folder(spark, address, expected, recorded) -> None:
     settings = Settings(warehouse=address, clusters=(recorded,))
-    for _ in range(2):
-        ingest.start(spark, settings, once=True).wait()
-        build.start(spark, settings, once=True)
+    ingest.start(spark, settings, once=True).wait()
+    build.start(spark, settings, once=True)
     found = {t.name: read(spark, address, t).select(*t.names).toArrow().to_pylist() for t in SILVER}
     assert differing(expected, {name: sorted(map(repr, rows)) for name, rows in found.items()}) == {}
 
