@@ -27,6 +27,7 @@ from jobs.tables.create_tables import refuse_newer_tables
 from jobs.tables.delta_io import table_path
 from jobs.tables.durability import refuse_torn
 from jobs.tables.hard_links import has_hard_links
+from jobs.tables.location import location
 from jobs.tables.unread_lines import unread_lines
 from schemas.bronze import BRONZE
 from schemas.records import OFFSETS_TOPIC
@@ -101,6 +102,10 @@ def _warehouse(warehouse: Path) -> Finding:
             refuse(warehouse)
         except UserError as error:
             return Finding(subject="warehouse", is_ok=False, found=f"{warehouse} {why}", advice=str(error))
+    if (there := location(warehouse)) is not None:
+        return Finding(
+            subject="warehouse", is_ok=True, found=f"{warehouse}, for tables in {there}, which were not read"
+        )
     found = f"{warehouse}, {len(known)} of {len(TABLES)} tables"
     if not has_hard_links(warehouse):
         found += ", written by Spark, because its file system has no hard links"

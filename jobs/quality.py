@@ -28,7 +28,7 @@ from jobs.spark.spark import persisted, tables_of
 from jobs.spark.spark_lake import lake_of
 from jobs.tables.delta_io import table_path
 from jobs.tables.engine import show_files
-from jobs.tables.location import TableName
+from jobs.tables.location import TableName, location
 from jobs.tables.tables import Tables
 from schemas.operations import QUALITY_RESULTS
 from schemas.rows import QualityResultRow
@@ -47,7 +47,7 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
     """Check until stopped; with `--once`, check once and return 1 if the newest version of a table breaks a rule.
 
     Raises:
-        UserError: the warehouse has no silver or gold table.
+        UserError: the warehouse has no silver or gold table, or data docs are asked for that cannot be written.
     """
     quality = Quality(tables=tables_of(settings, "quality"), say=say)
     if not quality.there():
@@ -56,6 +56,8 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
             "`./regroup replay` first, or name another with --warehouse."
         )
     if args.data_docs is not None:
+        if (there := location(settings.warehouse)) is not None:
+            raise UserError(f"`quality --data-docs` does not work with tables in {there}: leave the option out.")
         say(f"Data docs: {quality.docs(args.data_docs)}")
     while True:
         quality.round()
@@ -109,7 +111,8 @@ class Quality:
         if version is None or _is_checked(version, known, rules):
             return []
         suite = Suite(table, rules)
-        if (name := table_path(self.warehouse, table)) and isinstance(name, TableName):
+        name = table_path(self.warehouse, table)
+        if isinstance(name, TableName):
             version, suite = self._checked_by_spark(name, version, rules)
             return _results(version, suite)
         with engine() as connection:

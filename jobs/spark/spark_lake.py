@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Self
 
@@ -11,7 +12,6 @@ import pyarrow as pa
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import SparkSession
 
-from dashboards.lake.databricks_lake import DatabricksLake
 from dashboards.lake.databricks_warehouse import Warehouse
 from dashboards.lake.lake import Lake, LocalLake
 from jobs.tables.location import location
@@ -25,9 +25,11 @@ def lake_of(warehouse: Path, *, stale_seconds: float = 0, **options: Any) -> Lak
     there = location(warehouse)
     if there is None:
         return LocalLake(warehouse, fresh_seconds=0, **options)
-    return DatabricksLake(
-        Warehouse(server_hostname="", http_path="", tables=there), fresh_seconds=stale_seconds, opened=_Connection
-    )
+    # Imported on use, because sqlglot takes tens of MB, which `up` would keep.
+    databricks = import_module("dashboards.lake.databricks_lake")
+    tables = Warehouse(server_hostname="", http_path="", tables=there)
+    found: Lake = databricks.DatabricksLake(tables, fresh_seconds=stale_seconds, opened=_Connection)
+    return found
 
 
 class ServerOperationError(Exception):

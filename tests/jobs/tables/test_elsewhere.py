@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from jobs import build, ingest
+from jobs import build, doctor, ingest
 from jobs.analyze import analyze
 from jobs.build import rebuild_all
 from jobs.captures.recording import Capture
+from jobs.cli import main
 from jobs.config.errors import UserError
 from jobs.config.settings import Settings
 from jobs.quality import Quality
@@ -217,3 +218,30 @@ def test_rules_find_the_same_errors_as_in_a_folder(spark, tmp_path, address) -> 
         )
         assert expected == found
         assert table is STALLS or any(failed for _, failed, *_ in found.values())
+
+
+@pytest.mark.parametrize(
+    ("command", "sentence"),
+    [
+        (["up"], "`up` does not work with tables in main.regroup: run `ingest`"),
+        (["erase", "--cluster", "kafka", "--group", "orders"], "`erase` does not work with tables in main.regroup"),
+        (
+            ["serve"],
+            "`serve` does not work with tables in main.regroup: let the pages read them through a SQL warehouse",
+        ),
+        (["serve", "--tables", "main.other"], "belongs to the tables in main.regroup, but the setting tables says"),
+        (["build", "--tables", "a b"], "The setting tables must be a schema"),
+    ],
+)
+def test_a_command_that_cannot_use_the_tables_says_so(tmp_path, capsys, command, sentence) -> None:
+    bind(tmp_path / "w", "main.regroup")
+    assert 2 == main([*command, "--warehouse", str(tmp_path / "w")])
+    printed = capsys.readouterr().err
+    assert sentence in printed
+    assert "Traceback" not in printed
+
+
+def test_doctor_says_where_the_tables_are(tmp_path) -> None:
+    bind(tmp_path, "main.regroup")
+    finding = doctor._warehouse(tmp_path)
+    assert (True, f"{tmp_path}, for tables in main.regroup, which were not read") == (finding.is_ok, finding.found)
