@@ -40,6 +40,7 @@ COMMANDS = {
     "erase": ("jobs.erase", "run"),
     "replay": ("jobs.replay", "run"),
     "rebuild": ("jobs.build", "run_rebuild"),
+    "copy": ("jobs.copy_tables", "run"),
     "serve": ("jobs.serve", "run"),
     "capture": ("jobs.capture", "run"),
     "decode": ("jobs.decode", "run"),
@@ -228,11 +229,9 @@ def parser() -> argparse.ArgumentParser:
         action="store_true",
         help="first decode quarantined records again, for example after an update of Regroup",
     )
-    capture = add(
-        "capture", "record a live cluster into a capture folder, to attach to an incident or to replay", kafka
-    )
-    capture.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder to write")
-    capture.add_argument("--duration", type=float, default=60.0, metavar="SECONDS", help="how long to record")
+    _copy(add("copy", "copy the tables of a warehouse into another folder, a schema of a catalog or an object store"))
+    text = "record a live cluster into a capture folder, to attach to an incident or to replay"
+    _capture(add("capture", text, kafka))
     _decode(add("decode", "print the records of __consumer_offsets as JSON lines, decoded", kafka))
     ship = add("ship-logs", "send log files' lines to the events topic", kafka)
     ship.add_argument("files", nargs="+", type=Path, metavar="FILE")
@@ -252,6 +251,17 @@ def parser() -> argparse.ArgumentParser:
         "arguments", nargs=argparse.REMAINDER, metavar="...", help="arguments of the benchmark (its --help lists them)"
     )
     return top
+
+
+def _copy(copy: argparse.ArgumentParser) -> None:
+    copy.add_argument(
+        "--from", dest="source", type=Path, required=True, metavar="DIR", help="folder of the warehouse to copy"
+    )
+
+
+def _capture(capture: argparse.ArgumentParser) -> None:
+    capture.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder to write")
+    capture.add_argument("--duration", type=float, default=60.0, metavar="SECONDS", help="how long to record")
 
 
 def _mark(mark: argparse.ArgumentParser) -> None:

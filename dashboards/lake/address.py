@@ -56,3 +56,17 @@ def address(text: str | Path) -> Path | ObjectStore:
         form = "abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/PATH" if scheme == "abfss" else f"{scheme}://BUCKET/PATH"
         raise ValueError(f"The warehouse's address of {scheme} is not complete: write {form}.")
     return ObjectStore(SCHEMES[scheme], bucket, "/".join(filter(None, path.split("/"))))
+
+
+def not_a_folder(warehouse: object) -> str | None:
+    """Return a sentence if the warehouse, which must be a folder, is an address with a scheme; else None.
+
+    The address `s3a://bucket/x` would become a local folder of that name.
+    """
+    found = WITH_SCHEME.fullmatch(str(warehouse))
+    if found is None:
+        return None
+    return (
+        f"The warehouse {warehouse} is an address of {found[1]}: name a folder for checkpoints and states with "
+        "--warehouse, and give the address of the tables with --tables."
+    )

@@ -16,8 +16,8 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+from dashboards.lake.address import not_a_folder
 from dashboards.lake.databricks_warehouse import Warehouse
-from dashboards.lake.folder import not_a_folder
 from jobs.config.clusters import Cluster, cluster_name, read_cluster, with_bootstrap
 from jobs.config.databricks_section import databricks_section
 from jobs.config.declared import hints_of, refuse_unknown, secret, table, text, typed

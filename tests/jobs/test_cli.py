@@ -74,6 +74,7 @@ def test_every_command_has_help() -> None:
         "build",
         "replay",
         "rebuild",
+        "copy",
         "serve",
         "lab",
         "doctor",
