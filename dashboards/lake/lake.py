@@ -7,9 +7,10 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
+from importlib import import_module
 from pathlib import Path
 from threading import Lock
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import duckdb
 import pyarrow as pa
@@ -23,13 +24,15 @@ from dashboards.lake.file_sums import FileSums, sql_moment
 from dashboards.lake.query_cache import QueryCache, Row, Rows, rows_of
 from dashboards.lake.row_filter import filtered_sql, variables
 from dashboards.lake.running_queries import running
-from dashboards.lake.store_files import FRESH_SECONDS, StoreFiles
 from dashboards.lake.sums import SUMS, table_of
 from schemas.bronze import BRONZE
 from schemas.gold import GOLD
 from schemas.operations import OPERATIONS
 from schemas.silver import REASSIGNMENT_TABLES, SILVER
 from schemas.tables import SCHEMA_VERSION
+
+if TYPE_CHECKING:
+    from dashboards.lake.store_files import StoreFiles
 
 LOG = logging.getLogger(__name__)
 TABLES = (*BRONZE, *SILVER, *REASSIGNMENT_TABLES, *GOLD, *OPERATIONS)
@@ -120,7 +123,10 @@ class LocalLake:
         self._store = warehouse if isinstance(warehouse, ObjectStore) else None
         self._files: DeltaFiles | StoreFiles
         if isinstance(warehouse, ObjectStore):
-            self._files = StoreFiles(warehouse, names, FRESH_SECONDS if fresh_seconds is None else fresh_seconds)
+            # Imported on use, because Arrow's datasets load pandas, 50 MB that pages of a folder do without.
+            store_files = import_module("dashboards.lake.store_files")
+            seconds = store_files.FRESH_SECONDS if fresh_seconds is None else fresh_seconds
+            self._files = store_files.StoreFiles(warehouse, names, seconds)
             self._folders: list[str] = []
         else:
             self._files = DeltaFiles(Path(warehouse), names, 1.0 if fresh_seconds is None else fresh_seconds)

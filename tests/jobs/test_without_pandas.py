@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
 FIRST_ARRAY = "import sys, pyarrow; pyarrow.array([1]); print('pandas' in sys.modules)"
 
 
@@ -18,6 +20,11 @@ def test_arrow_makes_arrays_without() -> None:
     assert (
         _said(f"from dashboards.lake.without_pandas import without_pandas; without_pandas(); {FIRST_ARRAY}") == "False"
     )
+
+
+@pytest.mark.parametrize("module", ["dashboards.app", "jobs.pages", "jobs.serve"])
+def test_no_module_of_the_pages_loads_it_before_they_keep_it_away(module) -> None:
+    assert _said(f"import sys, {module}; print('pandas' in sys.modules)") == "False"
 
 
 def test_spark_gets_it_when_it_insists_on_it() -> None:
