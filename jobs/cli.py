@@ -127,7 +127,7 @@ def _run(settings: Settings, args: argparse.Namespace, *, is_program: bool) -> i
     if args.command != "doctor":  # It reports these warnings as findings.
         for warning in warnings(args.config, settings):
             warn(f"regroup {args.command}: warning: {warning}")
-    _refuse_elsewhere(settings, args.command)
+    _bind_tables(settings, args.command)
     command = repeated(jvm_death_named()(full_disk_named(settings.warehouse)(_command(args.command))))
     if args.command == "up" and is_program:
         # Before anything below starts a thread.
@@ -149,14 +149,21 @@ def _run(settings: Settings, args: argparse.Namespace, *, is_program: bool) -> i
     return code
 
 
-def _refuse_elsewhere(settings: Settings, command: str) -> None:
-    """Bind the warehouse to the tables that the settings name. Raise `UserError` if the command does not know those."""
+def _bind_tables(settings: Settings, command: str) -> None:
+    """Bind the warehouse to the tables that the settings name, if the command uses them.
+
+    Raises:
+        UserError: the command cannot use such tables, or the warehouse belongs to others.
+    """
     places = import_module("jobs.tables.location")
-    if settings.tables:
-        places.bind(settings.warehouse, places.valid_location(settings.tables))
-    there = places.location(settings.warehouse)
-    is_read = command == "serve" and (settings.databricks is not None or places.is_address(there or ""))
-    if there is None or command not in IN_FOLDER or is_read:
+    wanted = places.valid_location(settings.tables) if settings.tables else None
+    there = places.location(settings.warehouse) or wanted
+    if there is None:
+        return
+    is_served = command == "serve" and (settings.databricks is not None or places.is_address(there))
+    if command not in IN_FOLDER or is_served:
+        if wanted is not None and command in (*RECORDED, "copy", "serve"):
+            places.bind(settings.warehouse, wanted)
         return
     instead = {
         "up": "run `ingest`, `build`, `analyze`, `poll` and `notify` instead, as processes or scheduled jobs",

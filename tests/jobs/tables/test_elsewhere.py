@@ -229,7 +229,10 @@ def test_rules_find_the_same_errors_as_in_a_folder(spark, tmp_path, address) -> 
             ["serve"],
             "`serve` does not work with tables in main.regroup: let the pages read them through a SQL warehouse",
         ),
-        (["serve", "--tables", "main.other"], "belongs to the tables in main.regroup, but the setting tables says"),
+        (
+            ["build", "--once", "--tables", "main.other"],
+            "belongs to the tables in main.regroup, but the setting tables says",
+        ),
         (["build", "--tables", "a b"], "The setting tables must be a schema"),
     ],
 )
@@ -239,6 +242,12 @@ def test_a_command_that_cannot_use_the_tables_says_so(tmp_path, capsys, command,
     printed = capsys.readouterr().err
     assert sentence in printed
     assert "Traceback" not in printed
+
+
+@pytest.mark.parametrize("command", [["up"], ["doctor"], ["erase", "--cluster", "kafka", "--group", "orders"]])
+def test_a_command_without_use_for_the_tables_binds_nothing(tmp_path, command) -> None:
+    main([*command, "--warehouse", str(tmp_path / "w"), "--tables", "main.regroup"])
+    assert location(tmp_path / "w") is None
 
 
 def test_doctor_says_where_the_tables_are(tmp_path) -> None:
