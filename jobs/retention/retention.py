@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
 
 from jobs.config.settings import Settings
@@ -86,20 +86,17 @@ def begin(days: int, now_ms: int) -> int:
 def expire(spark: SparkSession, warehouse: Path, table: Table, days: int, now_ms: int) -> int:
     """Delete the rows of a table older than `days` days; return their number."""
     since, path = begin(days, now_ms), table_path(warehouse, table)
+    old = f"{TIMES[table]} < timestamp_millis({since:d})"
     if isinstance(path, TableName):
-        rows = read(spark, warehouse, table).where(_is_before(table, since)).count()
+        rows = read(spark, warehouse, table).where(old).count()
     else:
         rows = dataset(warehouse, table).count_rows(filter=pc.field(TIMES[table]) < pa.scalar(_instant(since)))
     if rows:
         # Noted first, because a rebuild between the two would otherwise treat the remaining rows as complete.
         _note(warehouse, table, since)
-        statement = f"DELETE FROM {named_by_path(path)} WHERE {TIMES[table]} < timestamp_millis({since})"  # noqa: S608 - our own names
+        statement = f"DELETE FROM {named_by_path(path)} WHERE {old}"  # noqa: S608 - our own names
         retry_commit(path, lambda: spark.sql(statement).collect(), alone=True)
     return rows
-
-
-def _is_before(table: Table, since: int) -> Column:
-    return F.col(TIMES[table]) < F.lit(_instant(since))
 
 
 def _note(warehouse: Path, table: Table, since: int) -> None:

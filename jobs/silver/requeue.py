@@ -15,6 +15,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
 
 from jobs.spark.spark import persisted
+from jobs.tables.append import append_frame
 from jobs.tables.delta_io import read, table_path
 from jobs.tables.location import named_by_path
 from jobs.tables.replace import NEW
@@ -53,9 +54,7 @@ def requeue(spark: SparkSession, warehouse: Path) -> int:
         position = [*PARTITION, offset]
         new = spark.createDataFrame(pa.Table.from_struct_array(rows.cast(row_type(table))))
         fresh = new.join(read(spark, warehouse, table).select(*position), position, "left_anti").select(*table.names)
-        path = table_path(warehouse, table)
-        with table_lock(path, alone=True):
-            fresh.write.format("delta").mode("append").save(path)
+        append_frame(fresh, table_path(warehouse, table))
     _forget(spark, warehouse, pa.concat_arrays([found["position"] for found in readable]))
     return len(readable)
 

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from deltalake import DeltaTable, Transaction
 
-from jobs.tables import named_tables
 from jobs.tables.delta_io import required, table_path
 from jobs.tables.local_rewrite import commit
 from jobs.tables.location import TableName
-from jobs.tables.transactions import is_local, retry_commit, table_lock
+from jobs.tables.transactions import is_local, retry_commit
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.readwriter import DataFrameWriter
 
     from jobs.tables.new_rows import NewRows
 
@@ -37,23 +37,26 @@ def append(spark: SparkSession | None, warehouse: Path, new: NewRows, once: Once
 
 def append_frame(frame: DataFrame, path: str, once: Once | None = None) -> None:
     """Append any number of rows with Spark, unless `once` was already written."""
-    if isinstance(path, TableName):
-        named_tables.append(frame, path, once)
-        return
     written = frame.write.format("delta").mode("append")
     if once:
         written = written.option("txnAppId", once.app_id).option("txnVersion", once.version)
-    with table_lock(path, alone=True):
-        written.save(path)
+    retry_commit(path, lambda: _save(written, path), alone=True)
 
 
 def overwrite_frame(frame: DataFrame, path: str, where: str = "true") -> None:
     """Replace the rows of a table for which `where` is true, by default all, with Spark in one commit."""
-    if isinstance(path, TableName):
-        named_tables.overwrite(frame, path, where)
-        return
-    # `replaceWhere` with a true condition, because Delta drops a table's clustering in a plain overwrite.
-    frame.write.format("delta").mode("overwrite").option("replaceWhere", where).save(path)
+    # With a true condition, because Delta drops a table's clustering in a plain overwrite.
+    _save(frame.write.format("delta").mode("overwrite").option("replaceWhere", where), path)
+
+
+def _save(written: DataFrameWriter, path: str) -> None:
+    if not isinstance(path, TableName):
+        written.save(path)
+    elif path.address is None:
+        written.saveAsTable(path)
+    else:
+        # Within a batch of a stream, Spark does not find a table by the name of its path.
+        written.save(path.address)
 
 
 def overwrite(warehouse: Path, new: NewRows) -> None:

@@ -19,7 +19,6 @@ from deltalake import Field, Schema
 from deltalake.exceptions import DeltaError
 from pyspark.errors import AnalysisException
 
-from jobs.config.terminal import say
 from jobs.tables import named_tables
 from jobs.tables.delta_io import WRITERS, required, table_path
 from jobs.tables.hard_links import has_hard_links
@@ -135,7 +134,7 @@ def _bring_up_to_date(path: str, table: Table) -> None:
     if schema_version(properties_now) < SCHEMA_VERSION:
         # From now on, the table contains data that the earlier version could not write.
         properties[VERSION_PROPERTY] = str(SCHEMA_VERSION)
-    if missing := _missing_columns(stored, table):
+    if missing := named_tables.missing_columns(_names(stored), table):
         with table_lock(path, alone=True):
             stored.alter.add_columns(_fields(table, missing))
     if not properties.items() <= properties_now.items():
@@ -143,14 +142,8 @@ def _bring_up_to_date(path: str, table: Table) -> None:
             stored.alter.set_table_properties(properties, raise_if_not_exists=False)
 
 
-def _missing_columns(stored: deltalake.DeltaTable, table: Table) -> list[Column]:
-    """Return the columns that an older table lacks, and report them in one line."""
-    known = {found.name for found in stored.schema().fields}
-    missing = [column for column in table.columns if column.name not in known]
-    if missing:
-        names = ", ".join(column.name for column in missing)
-        say(f"The table {table.name} comes from an earlier version of Regroup and gets the new columns {names}.")
-    return missing
+def _names(stored: deltalake.DeltaTable) -> set[str]:
+    return {field.name for field in stored.schema().fields}
 
 
 def _create_by_spark(spark: SparkSession, path: str, table: Table) -> None:
@@ -173,7 +166,7 @@ def _create_by_spark(spark: SparkSession, path: str, table: Table) -> None:
 
 def _bring_up_to_date_by_spark(spark: SparkSession, path: str, table: Table) -> None:
     stored = deltalake.DeltaTable(path)
-    if missing := _missing_columns(stored, table):
+    if missing := named_tables.missing_columns(_names(stored), table):
         added = ", ".join(map(named_tables.defined, missing))
         with table_lock(path, alone=True):
             spark.sql(f"ALTER TABLE {named_by_path(path)} ADD COLUMNS ({added})").collect()

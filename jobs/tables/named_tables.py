@@ -6,7 +6,7 @@ the files of a managed table of Unity Catalog.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -24,7 +24,6 @@ from schemas.tables import SCHEMA_VERSION, VERSION_PROPERTY, Column, Table, sche
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-    from pyspark.sql.readwriter import DataFrameWriter
 
     from jobs.tables.location import TableName
 
@@ -85,14 +84,19 @@ def ensure(name: TableName, table: Table, wanted: Mapping[str, str]) -> None:
         return
     version = schema_version(properties(name))
     refuse_newer(name, version)
-    if missing := [column for column in table.columns if column.name not in known]:
-        say(
-            f"The table {table.name} comes from an earlier version of Regroup and gets the new columns "
-            f"{', '.join(column.name for column in missing)}."
-        )
+    if missing := missing_columns(known, table):
         spark.sql(f"ALTER TABLE {name} ADD COLUMNS ({', '.join(map(defined, missing))})").collect()
     if version < SCHEMA_VERSION:
         spark.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ('{VERSION_PROPERTY}' = '{SCHEMA_VERSION}')").collect()
+
+
+def missing_columns(known: Collection[str], table: Table) -> list[Column]:
+    """Return the columns that an older table, which has the columns `known`, lacks, and report them in one line."""
+    missing = [column for column in table.columns if column.name not in known]
+    if missing:
+        names = ", ".join(column.name for column in missing)
+        say(f"The table {table.name} comes from an earlier version of Regroup and gets the new columns {names}.")
+    return missing
 
 
 def refuse_newer(name: str, version: int) -> None:
@@ -106,11 +110,11 @@ def refuse_newer(name: str, version: int) -> None:
 
 def creation(name: TableName, table: Table, wanted: Mapping[str, str]) -> str:
     """Return the statement that creates the table with the properties `wanted`, unless it exists."""
-    columns = ", ".join(defined(c) + (" NOT NULL" if c.name in table.key else "") for c in table.columns)
+    defined_columns = ", ".join(defined(c) + (" NOT NULL" if c.name in table.key else "") for c in table.columns)
     given = ", ".join(f"{literal(key)} = {literal(value)}" for key, value in wanted.items())
     clustered = f" CLUSTER BY ({', '.join(table.cluster_by)})" if table.cluster_by else ""
     return (
-        f"CREATE TABLE IF NOT EXISTS {name} ({columns}) USING DELTA COMMENT {literal(table.comment)} "
+        f"CREATE TABLE IF NOT EXISTS {name} ({defined_columns}) USING DELTA COMMENT {literal(table.comment)} "
         f"TBLPROPERTIES ({given}){clustered}"
     )
 
@@ -184,10 +188,10 @@ def changed(name: TableName, wanted: Sequence[str], time: str, before: int, now:
     """
     if before == now:
         return []
-    columns = ", ".join(f"`{column}`" for column in wanted)
+    compared = ", ".join(f"`{column}`" for column in wanted)
     query = (
-        f"WITH gone AS (SELECT {columns} FROM {name} VERSION AS OF {before:d}), "  # noqa: S608 - our own names
-        f"come AS (SELECT {columns} FROM {name} VERSION AS OF {now:d}) "
+        f"WITH gone AS (SELECT {compared} FROM {name} VERSION AS OF {before:d}), "  # noqa: S608 - our own names
+        f"come AS (SELECT {compared} FROM {name} VERSION AS OF {now:d}) "
         f"SELECT cluster, group_id, min(unix_millis({time})) FROM ("
         "(SELECT * FROM gone EXCEPT SELECT * FROM come) UNION ALL (SELECT * FROM come EXCEPT SELECT * FROM gone)) "
         "GROUP BY cluster, group_id"
@@ -201,28 +205,6 @@ def changed(name: TableName, wanted: Sequence[str], time: str, before: int, now:
 def _not_before(column: str, at_ms: int) -> SparkColumn:
     begin = datetime.fromtimestamp(at_ms / 1000, UTC)
     return F.col(column).isNull() | (F.col(column) >= F.lit(begin))
-
-
-def append(written: DataFrame, name: TableName, once: tuple[str, int] | None) -> None:
-    """Append the rows in one commit, unless this write (app id and number) has already happened."""
-    writer = written.write.format("delta").mode("append")
-    if once is not None:
-        writer = writer.option("txnAppId", once[0]).option("txnVersion", once[1])
-    _save(writer, name)
-
-
-def overwrite(written: DataFrame, name: TableName, where: str) -> None:
-    """Replace the rows for which `where` is true, in one commit."""
-    # With a true condition, because Delta drops a table's clustering in a plain overwrite.
-    _save(written.write.format("delta").mode("overwrite").option("replaceWhere", where), name)
-
-
-def _save(writer: DataFrameWriter, name: TableName) -> None:
-    # Within a batch of a stream, Spark does not find a table by the name of its path.
-    if name.address is None:
-        writer.saveAsTable(name)
-    else:
-        writer.save(name.address)
 
 
 def version(name: TableName) -> int:

@@ -149,5 +149,4 @@ def test_rebuilding_and_replacing_keep_the_clustering(spark, clustered) -> None:
 def test_no_job_overwrites_a_table_in_another_way() -> None:
     folder = Path(jobs.__file__).parent
     found = {file.name: file.read_text().count('.mode("overwrite")') for file in folder.rglob("*.py")}
-    # Both name the rows that they replace.
-    assert {"append.py": 1, "named_tables.py": 1} == {name: count for name, count in found.items() if count}
+    assert {"append.py": 1} == {name: count for name, count in found.items() if count}

@@ -20,6 +20,7 @@ from jobs.quality import Quality
 from jobs.replay import record_settings, replay, split
 from jobs.silver.build_marks import rebuild_all_marks
 from jobs.silver.build_reassignments import rebuild_all_reassignments
+from jobs.silver.requeue import requeue
 from jobs.tables.append import Once, append, append_frame, overwrite_frame
 from jobs.tables.create_tables import create_tables
 from jobs.tables.delta_io import read, table_path
@@ -28,9 +29,11 @@ from jobs.tables.named_tables import columns
 from jobs.tables.new_rows import NewRows
 from jobs.tables.tables import tables_at
 from pipelines.arrow_types import stored
-from schemas.bronze import BRONZE, COVERAGE
+from pipelines.decoding.record_decoding import is_offset_commit
+from schemas.bronze import BRONZE, COORDINATOR_RECORDS, COVERAGE, QUARANTINE
 from schemas.gold import ALERTS, GOLD, MARKS
 from schemas.operations import JOB_RUNS
+from schemas.records import OFFSETS_TOPIC
 from schemas.silver import GENERATION_MEMBERS, GENERATIONS, REASSIGNMENT_TABLES, SILVER, STALLS
 from schemas.tables import SCHEMA_VERSION, VERSION_PROPERTY, Table
 from testing.recordings import CAPTURES
@@ -184,6 +187,20 @@ def test_ingest_and_build_as_scheduled_jobs_give_the_tables_of_a_folder(spark, a
     build.start(spark, settings, once=True)
     found = {t.name: read(spark, address, t).select(*t.names).toArrow().to_pylist() for t in SILVER}
     assert differing(expected, {name: sorted(map(repr, rows)) for name, rows in found.items()}) == {}
+
+
+def test_a_quarantined_record_that_can_be_decoded_now_moves_to_its_table(spark, elsewhere) -> None:
+    create_tables(spark, elsewhere, BRONZE)
+    record = next(each for each in RECORDED.records() if each.key and not is_offset_commit(each.key))
+    row = whole(
+        {"cluster": "kafka", "source": OFFSETS_TOPIC, "log_epoch": 0, "source_partition": record.partition,
+         "source_offset": record.offset, "record_at": record.timestamp_ms, "reason": "unknown",
+         "raw_key": record.key, "raw_value": record.value},
+        QUARANTINE,
+    )  # fmt: skip
+    append(spark, elsewhere, NewRows(table=QUARANTINE, few=stored([row], QUARANTINE)))
+    assert 1 == requeue(spark, elsewhere)
+    assert (1, 0) == tuple(read(spark, elsewhere, table).count() for table in (COORDINATOR_RECORDS, QUARANTINE))
 
 
 def test_rules_find_the_same_errors_as_in_a_folder(spark, tmp_path, address) -> None:
