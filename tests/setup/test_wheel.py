@@ -15,6 +15,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from deltalake import DeltaTable
 
 from jobs.lab.broker import Broker
+from testing import wheel
 from testing.waiting import wait_until
 from testing.warehouses import volume
 from tests.setup.test_bundle import ROOT, tasks
@@ -29,10 +30,7 @@ ORDER = ("ingest", "build", "analyze", "quality", "maintain", "notify")
 def site(tmp_path_factory) -> Path:
     """What pip makes of the wheel, without what it depends on."""
     folder = tmp_path_factory.mktemp("wheel")
-    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
-    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
-    (wheel,) = folder.glob("*.whl")
-    with ZipFile(wheel) as packed:
+    with ZipFile(wheel.build(folder)) as packed:
         packed.extractall(folder / "site")
     return folder / "site"
 

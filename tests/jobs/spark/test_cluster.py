@@ -21,6 +21,7 @@ from jobs.tables.delta_io import table_path
 from jobs.tables.transactions import is_local
 from schemas.gold import GROUP_TABLES
 from schemas.silver import GENERATIONS, SILVER
+from testing import wheel
 from testing.waiting import wait_until
 from testing.warehouses import volume
 from tests.faults.process import Job
@@ -61,10 +62,7 @@ def environment() -> dict[str, str]:
 def archive(tmp_path_factory) -> Path:
     """The wheel with the ending that executors need."""
     folder = tmp_path_factory.mktemp("wheel")
-    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
-    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
-    (wheel,) = folder.glob("*.whl")
-    return Path(shutil.copy(wheel, folder / "regroup.zip"))
+    return Path(shutil.copy(wheel.build(folder), folder / "regroup.zip"))
 
 
 @pytest.fixture(scope="module")
