@@ -41,6 +41,9 @@ class _OpenTable:
 class StoreFiles:
     """The tables below an address, like `dashboards.lake.delta_files.DeltaFiles` for a folder. Not thread-safe.
 
+    Arrow's threads read through Python code. A process that uses this class must therefore end with `os._exit`, as
+    `dashboards.app.serve` does: after a query, threads that read ahead abort the interpreter's shutdown.
+
     All methods raise `LakeError` if the store cannot be read. That a table was deleted, or created again, is noticed
     once a query needs a former file that is not kept in memory.
     """

@@ -43,7 +43,9 @@ def test_no_file_is_opened_by_python_code(table: str) -> None:
 
 def test_no_job_reads_through_the_file_system_that_is_python_code() -> None:
     modules = [path for room in ("jobs", "dashboards", "pipelines") for path in (ROOT / room).rglob("*.py")]
-    assert [] == [path.name for path in modules if PYTHON_FILES.search(path.read_text(encoding="utf-8"))]
+    # `regroup serve` reads object stores so. It ends without the interpreter's shutdown, in which a process can abort;
+    # `test_pages_that_end_while_they_read_an_object_store_end_normally` shows it.
+    assert ["store_files.py"] == [path.name for path in modules if PYTHON_FILES.search(path.read_text("utf-8"))]
 
 
 def test_a_process_that_ends_right_after_it_read_ends_normally(table: str) -> None:

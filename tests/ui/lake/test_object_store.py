@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 from urllib.request import Request, urlopen
 
 import pyarrow as pa
@@ -141,6 +142,13 @@ def test_pages_are_served_from_an_object_store(server, folder):
         assert b"Something went wrong" not in page
         found = urlopen(f"{address}/search?q=billing").read()
         assert b"billing-worker" in found
+
+
+def test_pages_that_end_while_they_read_an_object_store_end_normally(server, folder):
+    place = str(stored(server, folder, "ended"))
+    for number in range(3):
+        with serving(place) as address, socket.create_connection(address.removeprefix("http://").split(":")) as asking:
+            asking.sendall(f"GET /search?q=billing{number} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode())
 
 
 @pytest.mark.parametrize(
