@@ -135,7 +135,9 @@ def test_a_real_member_is_recognized_and_what_it_did_is_named(described, group_i
     triggers = [row["trigger"] for row in rows["generations"]]
     assert EXPLAINED | ALSO.get(library, set()) >= set(triggers)
     assert triggers.count("poll_timeout") == (library in HAS_POLL_INTERVAL)
-    assert {"member_left", "session_expired"} <= set(triggers)
+    # If the leader had just joined again, a member's end is no trigger but an event of the rebalance that was under way.
+    ended_in = {row["trigger"] for row in rows["generations"] if row["left_member_ids"]}
+    assert {"member_left", "session_expired"} <= set(triggers) or ended_in & ALSO.get(library, set())
 
     gone = {(row["kind"], row["client_id"], row["evidence"]) for row in rows["group_events"]}
     assert {("left", f"{group_id}-1", "observed"), ("session_expired", f"{group_id}-1", "observed")} <= gone
