@@ -10,7 +10,9 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import cast
 
@@ -29,6 +31,7 @@ from jobs.spark.spark_lake import lake_of
 from jobs.tables.delta_io import table_path
 from jobs.tables.engine import show_files
 from jobs.tables.location import TableName, location
+from jobs.tables.table_facts import exists
 from jobs.tables.tables import Tables
 from schemas.operations import QUALITY_RESULTS
 from schemas.rows import QualityResultRow
@@ -38,6 +41,9 @@ from schemas.tables import Table
 
 SETTLE_SECONDS = 10.0
 """Wait before references are checked again, in seconds. Related tables are written one after the other within it."""
+
+AT_ONCE = 4
+"""Tables that are opened at once. Spark takes a second for each."""
 
 Alone = dict[str, set[tuple[object, ...]]]
 Say = Callable[[str], None]
@@ -80,15 +86,18 @@ class Quality:
 
     def there(self) -> list[Table]:
         """Return the existing tables that have rules."""
-        return [table for table in CHECKED if TableVersion.of(self.warehouse, table) is not None]
+        return [table for table in CHECKED if exists(self.warehouse, table)]
 
     def round(self) -> list[QualityResultRow]:
         """Check every unchecked version, report and store the results, and return them."""
         last_results = self._last_results()
         results: list[QualityResultRow] = []
-        for table in self.there():
+        there = self.there()
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            newest = list(pool.map(partial(TableVersion.of, self.warehouse), there))
+        for table, version in zip(there, newest, strict=True):
             known = [row for row in last_results if row["table_name"] == table.name]
-            found = self.check(table, known)
+            found = self.check(table, known, version=version)
             self._report(table, found)
             results += found
         if results:
@@ -100,14 +109,18 @@ class Quality:
         return any(not row["passed"] and row["severity"] == RuleSeverity.ERROR for row in self._last_results())
 
     def check(
-        self, table: Table, known: Sequence[QualityResultRow] = (), rules: Sequence[Rule] | None = None
+        self,
+        table: Table,
+        known: Sequence[QualityResultRow] = (),
+        rules: Sequence[Rule] | None = None,
+        version: TableVersion | None = None,
     ) -> list[QualityResultRow]:
-        """Return rows of `quality_results` for the newest version of a table; none if that version is already checked.
+        """Return rows of `quality_results` for a version of a table; none if that version is already checked.
 
-        `known` are the results of the table's last check.
+        `known` are the results of the table's last check. By default, the newest version is checked.
         """
         rules = rules_of(table.name) if rules is None else rules
-        version = TableVersion.of(self.warehouse, table)
+        version = version or TableVersion.of(self.warehouse, table)
         if version is None or _is_checked(version, known, rules):
             return []
         suite = Suite(table, rules)
@@ -205,7 +218,7 @@ class Quality:
         show_files(connection, "checked", version.table, sorted(files))
 
     def _last_results(self) -> list[QualityResultRow]:
-        found = newest_results(lake_of(self.warehouse))
+        found = newest_results(lake_of(self.warehouse, only=[QUALITY_RESULTS.name]))
         return cast("list[QualityResultRow]", found)
 
     def _report(self, table: Table, found: Iterable[QualityResultRow]) -> None:

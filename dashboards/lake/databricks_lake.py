@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from dashboards.lake.databricks_connection import Connections, connect, is_response
@@ -30,10 +30,13 @@ class DatabricksLake:
         *,
         fresh_seconds: float = FRESH_SECONDS,
         opened: Callable[[Warehouse], Any] = connect,
+        only: Collection[str] | None = None,
     ) -> None:
+        """Prepare the connections. `only`: the names of the tables that queries will read, by default all."""
         self._location = warehouse.location
         self._connections = Connections(warehouse, opened)
-        self._versions = Versions(self._connections, self._location, (table.name for table in TABLES), fresh_seconds)
+        names = [table.name for table in TABLES if only is None or table.name in only]
+        self._versions = Versions(self._connections, self._location, names, fresh_seconds)
         self._query_cache = QueryCache(CELLS)
 
     def warm(self) -> None:

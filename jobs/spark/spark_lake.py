@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
@@ -17,10 +17,11 @@ from dashboards.lake.lake import Lake, LocalLake
 from jobs.tables.location import location
 
 
-def lake_of(warehouse: Path, *, stale_seconds: float = 0, **options: Any) -> Lake:
+def lake_of(warehouse: Path, *, stale_seconds: float = 0, only: Collection[str] | None = None, **options: Any) -> Lake:
     """Return the tables for queries. `options` are those of `LocalLake`.
 
     Queries see each commit at once; where only Spark reads the tables, they may see the state of `stale_seconds` ago.
+    There, each query looks for newer versions of the tables named in `only`, by default of all, about a second each.
     """
     there = location(warehouse)
     if there is None:
@@ -28,7 +29,7 @@ def lake_of(warehouse: Path, *, stale_seconds: float = 0, **options: Any) -> Lak
     # Imported on use, because sqlglot takes tens of MB, which `up` would keep.
     databricks = import_module("dashboards.lake.databricks_lake")
     tables = Warehouse(server_hostname="", http_path="", tables=there)
-    found: Lake = databricks.DatabricksLake(tables, fresh_seconds=stale_seconds, opened=_Connection)
+    found: Lake = databricks.DatabricksLake(tables, fresh_seconds=stale_seconds, opened=_Connection, only=only)
     return found
 
 
