@@ -7,7 +7,6 @@ warehouse can parse.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
@@ -18,11 +17,10 @@ from sqlglot import exp
 
 from dashboards.lake.lake import TABLES, Parameter
 from dashboards.lake.row_filter import filtered_sql, variables
-from dashboards.lake.sql_names import quoted, source
+from dashboards.lake.sql_names import PARAMETER, quoted, source
 from dashboards.lake.sums import SUMS, table_of
 
 KEPT = 512
-PARAMETER = re.compile(r":(p_\w+)")
 MILLIS = exp.UnixToTime.MILLIS
 COLUMNS = {table.name: table.names for table in TABLES}
 

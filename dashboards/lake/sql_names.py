@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 ABSENT = (
     "TABLE_OR_VIEW_NOT_FOUND",
     "PATH_NOT_FOUND",
@@ -11,6 +13,9 @@ ABSENT = (
     "DELTA_TABLE_ONLY_OPERATION",
 )
 """Error conditions of a missing table, or of a folder without a table."""
+PARAMETER = re.compile(r":(p_\w+)")
+"""A parameter in a statement of `databricks_sql`, without the colon."""
+
 NO_SCHEMA = ("SCHEMA_NOT_FOUND", "NO_SUCH_CATALOG", "NO_SUCH_NAMESPACE", "CATALOG_NOT_FOUND")
 
 

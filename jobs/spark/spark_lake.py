@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from contextlib import suppress
+from datetime import datetime
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Self
 
 import pyarrow as pa
-from pyspark.errors import AnalysisException, PySparkException
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from dashboards.lake.databricks_warehouse import Warehouse
 from dashboards.lake.lake import Lake, LocalLake
+from dashboards.lake.sql_names import PARAMETER, literal
 from jobs.tables.location import location
 
 
@@ -33,6 +34,24 @@ def lake_of(warehouse: Path, *, stale_seconds: float = 0, only: Collection[str] 
     return found
 
 
+def with_literals(text: str, parameters: Mapping[str, Any]) -> str:
+    """Return a statement of `databricks_sql` with its parameters as literals.
+
+    Delta's parser for Spark leaves parameters unbound, over Spark Connect with every setting.
+    """
+    return PARAMETER.sub(lambda found: _literal(parameters[found[1]]), text)
+
+
+def _literal(value: str | float | datetime | None) -> str:
+    if value is None:
+        return "NULL"
+    if isinstance(value, datetime):
+        return f"TIMESTAMP {literal(value.isoformat())}"
+    if isinstance(value, float):
+        return f"CAST({literal(repr(value))} AS DOUBLE)"
+    return literal(value) if isinstance(value, str) else str(value)
+
+
 class ServerOperationError(Exception):
     """Spark refused a statement. The lake knows this error by the name that Databricks SQL gives it."""
 
@@ -42,9 +61,6 @@ class _Connection:
 
     def __init__(self, _: Warehouse) -> None:
         self._spark = SparkSession.active()
-        with suppress(AnalysisException):
-            # Delta's parser does not know parameters. Databricks' does, and refuses the setting.
-            self._spark.conf.set("spark.sql.legacy.parameterSubstitution.constantsOnly", "true")
 
     def cursor(self) -> Self:
         return self
@@ -60,7 +76,7 @@ class _Connection:
 
     def execute(self, text: str, parameters: Mapping[str, Any] | None = None) -> None:
         try:
-            self._found = self._spark.sql(text, args=dict(parameters or {})).toArrow()
+            self._found = self._spark.sql(with_literals(text, parameters or {})).toArrow()
         except PySparkException as error:
             raise ServerOperationError(str(error)) from None
 
