@@ -11,6 +11,7 @@ from jobs.config.errors import UserError
 from jobs.config.settings import Settings
 from jobs.gold.analyze_part import analyze_part
 from jobs.spark.spark import session_of
+from jobs.tables.catalog.views import create_views
 from jobs.tables.create_tables import create_tables
 from jobs.tables.table_facts import exists
 from pipelines.gold.groups import INPUTS
@@ -40,8 +41,9 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
 def analyze(spark: SparkSession | None, settings: Settings, *, again: bool = False) -> int:
     """Bring gold up to date with silver and return the number of groups analyzed.
 
-    With `again`, analyze every group. A rebuild of silver needs that. In local mode no session is needed; this process
-    then does the work of Spark's tasks.
+    With `again`, analyze every group. A rebuild of silver needs that. Tables with names also get the views over them.
+    In local mode no session is needed; this process then does the work of Spark's tasks.
     """
     create_tables(spark, settings.warehouse, (*INPUTS, *GROUP_TABLES))
+    create_views(settings.warehouse)
     return analyze_part(spark, settings, again=again).analysed

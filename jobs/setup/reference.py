@@ -27,7 +27,8 @@ from schemas.gold import GOLD
 from schemas.operations import OPERATIONS
 from schemas.silver import REASSIGNMENT_TABLES, SILVER
 from schemas.states import Vocabulary
-from schemas.tables import SCHEMA_VERSION, Table
+from schemas.tables import SCHEMA_VERSION, Column, Table
+from schemas.views import VIEWS
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 ROWS = DOCS.parent / "schemas" / "rows.py"
@@ -155,9 +156,19 @@ def _tables() -> Iterator[str]:
             yield from ("| column | type | key | description |", "|---|---|---|---|")
             for column in table.columns:
                 key = "yes" if column.name in table.key else ""
-                linked = STATES.sub(lambda found: f"[{found[1]}](states.md#{found[1].lower()})", _cell(column.comment))
-                yield f"| `{column.name}` | {column.type} | {key} | {linked} |"
+                yield f"| `{column.name}` | {column.type} | {key} | {_described(column)} |"
+    yield from ("", "## Views", "")
+    yield "Where tables have names (`--tables catalog.schema`), `analyze` also creates these views, with these comments"
+    yield "([Regroup on Databricks](databricks.md#views))."
+    for view in VIEWS:
+        yield from ("", f"### {view.name}", "", *wrap(view.comment, 120), "")
+        yield from ("| column | type | description |", "|---|---|---|")
+        yield from (f"| `{column.name}` | {column.type} | {_described(column)} |" for column in view.columns)
     yield ""
+
+
+def _described(column: Column) -> str:
+    return STATES.sub(lambda found: f"[{found[1]}](states.md#{found[1].lower()})", _cell(column.comment))
 
 
 def states_document() -> str:

@@ -36,6 +36,7 @@ from schemas.operations import JOB_RUNS
 from schemas.records import OFFSETS_TOPIC
 from schemas.silver import GENERATION_MEMBERS, GENERATIONS, REASSIGNMENT_TABLES, SILVER, STALLS
 from schemas.tables import SCHEMA_VERSION, VERSION_PROPERTY, Table
+from schemas.views import VIEWS
 from testing.recordings import CAPTURES
 from tests.jobs.conftest import differing
 from tests.whole_rows import whole
@@ -98,6 +99,7 @@ def test_the_rows_are_those_of_a_folder_in_any_batches_and_after_a_rebuild(spark
     filled(spark, schema, batches=2, seed=7)
     assert [] == different(streams, content(spark, schema))
     assert not list(schema.glob("*/_delta_log"))
+    assert all(spark.catalog.tableExists(f"spark_catalog.elsewhere.{view.name}") for view in VIEWS)
     settings = Settings(warehouse=schema)
     rebuild_all(spark, settings)
     rebuild_all_reassignments(spark, schema)
