@@ -11,6 +11,7 @@ from jobs.config.errors import UserError
 from jobs.config.settings import Settings
 from jobs.gold.analyze_part import analyze_part
 from jobs.spark.spark import session_of
+from jobs.tables.catalog.keys import add_keys
 from jobs.tables.catalog.views import create_views
 from jobs.tables.create_tables import create_tables
 from jobs.tables.table_facts import exists
@@ -31,11 +32,12 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
             "`./regroup replay` first, or name another with --warehouse."
         )
     spark = session_of(settings, "analyze")
-    while True:
-        analyze(spark, settings)
-        if args.once:
-            return 0
+    analyze(spark, settings)
+    add_keys(settings.warehouse)
+    while not args.once:
         time.sleep(settings.analyze_seconds)
+        analyze(spark, settings)
+    return 0
 
 
 def analyze(spark: SparkSession | None, settings: Settings, *, again: bool = False) -> int:

@@ -21,6 +21,7 @@ from jobs.config.terminal import guard_streams, trace_crashes, warn
 from jobs.spark.jvm_failure import jvm_death_named
 from jobs.spark.lost_worker import repeated
 from jobs.spark.session_provider import Provider, provider
+from jobs.tables.catalog.violation import violation_named
 from jobs.tables.full_disk import full_disk_named
 from schemas.records import OFFSETS_TOPIC
 from schemas.states import JobOutcome, MarkKind
@@ -128,7 +129,8 @@ def _run(settings: Settings, args: argparse.Namespace, *, is_program: bool) -> i
         for warning in warnings(args.config, settings):
             warn(f"regroup {args.command}: warning: {warning}")
     _bind_tables(settings, args.command)
-    command = repeated(jvm_death_named()(full_disk_named(settings.warehouse)(_command(args.command))))
+    named = full_disk_named(settings.warehouse)(violation_named()(_command(args.command)))
+    command = repeated(jvm_death_named()(named))
     if args.command == "up" and is_program:
         # Before anything below starts a thread.
         import_module("jobs.processes.template").start(FORKED)

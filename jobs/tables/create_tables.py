@@ -20,6 +20,7 @@ from deltalake.exceptions import DeltaError
 from pyspark.errors import AnalysisException
 
 from jobs.tables import named_tables
+from jobs.tables.catalog.checks import add_check
 from jobs.tables.delta_io import WRITERS, required, table_path
 from jobs.tables.hard_links import has_hard_links
 from jobs.tables.location import TableName, location, named_by_path
@@ -59,7 +60,8 @@ LOCAL_PROPERTIES = {
 
 
 def create_tables(spark: SparkSession | None, warehouse: str | Path, tables: Collection[Table]) -> None:
-    """Create the missing tables. Those that Spark writes are clustered as their definitions say.
+    """Create the missing tables. Those that Spark writes are clustered as their definitions say, and those with names
+    refuse rows with an estimate outside its bounds.
 
     A table of an earlier version of Regroup gets the missing columns, with NULL in its existing rows. The session may
     be None unless `needs_spark`.
@@ -76,10 +78,15 @@ def create_tables(spark: SparkSession | None, warehouse: str | Path, tables: Col
     if location(warehouse) is not None:
         with ThreadPoolExecutor(WRITERS) as pool:
             names = [TableName(table_path(warehouse, table)) for table in by_spark]
-            list(pool.map(lambda name, table: named_tables.ensure(name, table, PROPERTIES), names, by_spark))
+            list(pool.map(_ensure, names, by_spark))
         return
     with ThreadPoolExecutor(WRITERS) as pool:
         list(pool.map(lambda table: _create_by_spark(required(spark), table_path(warehouse, table), table), by_spark))
+
+
+def _ensure(name: TableName, table: Table) -> None:
+    if named_tables.ensure(name, table, PROPERTIES) and name.address is None:
+        add_check(name, table)
 
 
 def needs_spark(warehouse: str | Path, tables: Collection[Table]) -> bool:

@@ -65,8 +65,9 @@ def properties(name: TableName) -> dict[str, str]:
     return {row["key"]: row["value"] for row in SparkSession.active().sql(f"SHOW TBLPROPERTIES {name}").collect()}
 
 
-def ensure(name: TableName, table: Table, wanted: Mapping[str, str]) -> None:
+def ensure(name: TableName, table: Table, wanted: Mapping[str, str]) -> bool:
     """Create the table with the properties `wanted` unless it exists, and add the columns that an older one lacks.
+    Return whether it was missing.
 
     Raises:
         UserError: a newer version of Regroup wrote the table, or its schema does not exist.
@@ -81,13 +82,14 @@ def ensure(name: TableName, table: Table, wanted: Mapping[str, str]) -> None:
             raise UserError(
                 f"There is no schema for the table {name}: create it with CREATE SCHEMA, or correct the setting tables."
             ) from None
-        return
+        return True
     version = schema_version(properties(name))
     refuse_newer(name, version)
     if missing := missing_columns(known, table):
         spark.sql(f"ALTER TABLE {name} ADD COLUMNS ({', '.join(map(defined, missing))})").collect()
     if version < SCHEMA_VERSION:
         spark.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ('{VERSION_PROPERTY}' = '{SCHEMA_VERSION}')").collect()
+    return False
 
 
 def missing_columns(known: Collection[str], table: Table) -> list[Column]:
