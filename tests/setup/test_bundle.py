@@ -18,7 +18,7 @@ JOB = {
     "environments",
 }  # fmt: skip
 TASK = {"task_key", "depends_on", "job_cluster_key", "environment_key", "python_wheel_task", "libraries"}
-KINDS = {"jobs", "apps", "schemas", "volumes"}
+KINDS = {"jobs", "apps", "dashboards", "schemas", "volumes"}
 LONG_RUNNING = {"ingest", "notify"}
 
 
@@ -49,9 +49,18 @@ def job_files() -> list[Path]:
 
 
 def test_the_bundle_includes_every_resource_file_and_nothing_is_there_that_it_does_not(bundle) -> None:
-    there = {*ROOT.glob("**/*.job.yml"), *ROOT.glob("**/*.app.yml")}
+    there = {path for kind in ("job", "app", "dashboard") for path in ROOT.glob(f"**/*.{kind}.yml")}
     assert {path for path in there if ".venv" not in path.parts} == set(files())
-    assert set(bundle) == {"bundle", "include", "sync", "variables", "artifacts", "targets"}
+    assert set(bundle) == {
+        "bundle",
+        "include",
+        "sync",
+        "variables",
+        "permissions",
+        "experimental",
+        "artifacts",
+        "targets",
+    }
     assert all(set(loaded(path)) == {"resources"} and set(loaded(path)["resources"]) <= KINDS for path in files())
 
 
@@ -121,6 +130,24 @@ def test_the_tasks_of_a_job_run_one_after_the_other_on_one_cluster() -> None:
         assert after == [[], *([key] for key in keys[:-1])], name
         assert len({task["job_cluster_key"] for task in job["tasks"]}) == 1, name
     assert ["build", "analyze", "quality"] == [task["task_key"] for task in resources("jobs")["pipeline"]["tasks"]]
+
+
+def test_only_ingest_has_workers_besides_the_driver() -> None:
+    for name, job in resources("jobs").items():
+        (cluster,) = (each["new_cluster"] for each in job["job_clusters"])
+        is_single = cluster.get("spark_conf", {}).get("spark.databricks.cluster.profile") == "singleNode"
+        assert is_single == (cluster.get("num_workers") == 0) == ("autoscale" not in cluster) == (name != "ingest")
+
+
+def test_who_may_see_the_resources_is_one_variable_and_nobody_by_default(bundle) -> None:
+    assert "${var.permissions}" == bundle["permissions"]
+    assert [] == bundle["variables"]["permissions"]["default"]
+    assert not [each for kind in KINDS for each in resources(kind).values() if "permissions" in each]
+
+
+def test_the_schema_has_the_name_by_which_jobs_ask_for_it_in_every_target(bundle) -> None:
+    assert {"skip_name_prefix_for_schema": True} == bundle["experimental"]
+    assert "${var.schema}" == resources("schemas")["regroup"]["name"]
 
 
 def test_nothing_runs_in_dev_by_itself_and_prod_runs_as_nobody_in_person(bundle) -> None:
