@@ -64,6 +64,11 @@ def test_the_bundle_includes_every_resource_file_and_nothing_is_there_that_it_do
     assert all(set(loaded(path)) == {"resources"} and set(loaded(path)["resources"]) <= KINDS for path in files())
 
 
+def test_every_resource_has_a_key_of_its_own_because_the_cli_refuses_a_key_of_two_kinds() -> None:
+    keys = [key for kind in KINDS for key in resources(kind)]
+    assert len(keys) == len(set(keys))
+
+
 def test_every_reference_leads_somewhere_and_every_variable_is_used(bundle) -> None:
     asked = {
         name
@@ -147,7 +152,7 @@ def test_who_may_see_the_resources_is_one_variable_and_nobody_by_default(bundle)
 
 def test_the_schema_has_the_name_by_which_jobs_ask_for_it_in_every_target(bundle) -> None:
     assert {"skip_name_prefix_for_schema": True} == bundle["experimental"]
-    assert "${var.schema}" == resources("schemas")["regroup"]["name"]
+    assert "${var.schema}" == resources("schemas")["tables"]["name"]
 
 
 def test_nothing_runs_in_dev_by_itself_and_prod_runs_as_nobody_in_person(bundle) -> None:

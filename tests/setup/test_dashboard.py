@@ -21,7 +21,7 @@ VERSIONS = {"bar": 3, "counter": 2, "table": 1}
 
 @pytest.fixture(scope="module")
 def dashboard() -> Any:
-    resource = loaded(RESOURCE)["resources"]["dashboards"]["regroup"]
+    resource = loaded(RESOURCE)["resources"]["dashboards"]["losses"]
     return json.loads((RESOURCE.parent / resource["file_path"]).read_text(encoding="utf-8"))
 
 
@@ -79,6 +79,6 @@ def _overlap(one: dict[str, int], other: dict[str, int]) -> bool:
 def test_the_queries_name_no_schema_which_the_resource_does(dashboard) -> None:
     text = "".join(line for each in dashboard["datasets"] for line in each["queryLines"])
     assert "." not in text.replace("0.5", "")
-    resource = loaded(RESOURCE)["resources"]["dashboards"]["regroup"]
+    resource = loaded(RESOURCE)["resources"]["dashboards"]["losses"]
     assert ("${var.catalog}", "${var.schema}") == (resource["dataset_catalog"], resource["dataset_schema"])
     assert not resource["embed_credentials"], "a reader sees what the grants allow"
