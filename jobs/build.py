@@ -40,6 +40,7 @@ from jobs.silver.inputs import FEW_GROUPS, Frames, SilverInputs
 from jobs.silver.pending_first_commits import GROUP
 from jobs.silver.requeue import reopen, requeue
 from jobs.silver.silver_tasks import Making, silver_by_tasks
+from jobs.silver.staged_rebuild import StagedRebuild, overwrite_all, silver_frame
 from jobs.silver.topic_names import polled_topics, with_named
 from jobs.spark.checkpoint import start_over_unless
 from jobs.spark.lost_worker import lost_worker
@@ -50,6 +51,7 @@ from jobs.tables.ask import ask
 from jobs.tables.create_tables import create_tables, needs_spark
 from jobs.tables.delta_io import WRITERS, checkpoint_path, follow, read, required, table_path
 from jobs.tables.engine import connect
+from jobs.tables.location import location
 from jobs.tables.new_rows import NewRows
 from jobs.tables.replace import replace_rows, replace_whole
 from jobs.tables.table_facts import exists
@@ -57,7 +59,7 @@ from jobs.tables.tables import Tables, tables_at
 from jobs.tables.transactions import is_local, retry_commit
 from pipelines.rows_of_tables import rows_of, table_of
 from pipelines.silver.affected_groups import AFFECTED, DUCKDB, affected_frame, affected_sql, by_group_frame
-from pipelines.silver.frame import PolledTopics, silver
+from pipelines.silver.frame import PolledTopics
 from schemas.bronze import ADMIN_OBSERVATIONS, BRONZE, COORDINATOR_EVENTS, COORDINATOR_RECORDS, OFFSET_COMMITS
 from schemas.gold import MARKS
 from schemas.silver import GROUPS, REASSIGNMENT_TABLES, REBALANCES, RESUME_POINTS, SILVER, STALLS
@@ -89,12 +91,16 @@ def rebuild_all(spark: SparkSession, settings: Settings) -> None:
     if beginnings.num_rows < known.num_rows:
         admitted = F.broadcast(spark.createDataFrame(beginnings.select(GROUP)))
         history = Frames(*(rows.join(admitted, GROUP, "left_semi") for rows in history))
-    with persisted(_by_spark(history, making)) as rebuilt:
-        for table in SILVER:
-            rows = with_settled(spark, warehouse, table_of(rebuilt, table), table)
-            path = table_path(warehouse, table)
-            retry_commit(path, partial(overwrite_frame, rows, path), alone=True)
-        limits.report(_tables(spark, warehouse))
+    rebuilt = silver_frame(history, making)
+    if location(warehouse) is not None:
+        overwrite_all(spark, warehouse, rebuilt, SILVER)
+    else:
+        with persisted(rebuilt):
+            for table in SILVER:
+                rows = with_settled(spark, warehouse, table_of(rebuilt, table), table)
+                path = table_path(warehouse, table)
+                retry_commit(path, partial(overwrite_frame, rows, path), alone=True)
+    limits.report(_tables(spark, warehouse))
 
 
 def _beginnings(warehouse: Path) -> pa.Table:
@@ -139,13 +145,11 @@ def rebuild_affected(spark: SparkSession | None, settings: Settings, affected: p
         settings: the warehouse, whose bronze already holds the new rows, and the options for building rows.
         affected: the table that `affected_groups` returned.
     """
-    # Results are collected, because a plan that reads silver would be evaluated again after each table is written.
-    spark = for_few_rows(spark) if spark and affected.num_rows <= FEW_GROUPS else spark
     limits = group_limits(settings.warehouse, settings.limits)
     polled = cache(partial(polled_topics, settings.warehouse))  # Read at most once, and only if needed.
     admitted = limits.admitted(with_named(settings.warehouse, affected, polled))
     if admitted.num_rows:
-        _rebuild(spark, settings, admitted, polled)
+        _rebuild(spark, settings, admitted, polled, is_few=affected.num_rows <= FEW_GROUPS)
     limits.report(_tables(spark, settings.warehouse))
 
 
@@ -153,8 +157,18 @@ def _tables(spark: SparkSession | None, warehouse: Path) -> Tables:
     return tables_at(warehouse, lambda: required(spark))
 
 
-def _rebuild(spark: SparkSession | None, settings: Settings, new: pa.Table, polled: Callable[[], PolledTopics]) -> None:
+def _rebuild(
+    whole: SparkSession | None,
+    settings: Settings,
+    new: pa.Table,
+    polled: Callable[[], PolledTopics],
+    *,
+    is_few: bool,
+) -> None:
+    """Rebuild the groups in `new`. `is_few`: their rows are few if no history is long."""
     warehouse = settings.warehouse
+    # Results are collected, because a plan that reads silver would be evaluated again after each table is written.
+    spark = for_few_rows(whole) if whole and is_few else whole
     committing = _Change(*SilverInputs(spark=spark, warehouse=warehouse, affected=new).committing())
     # Arrow cannot join tables that have list columns.
     rest = new.drop_columns("committed").join(committing.new.select(GROUP), GROUP, join_type="left anti")
@@ -163,7 +177,13 @@ def _rebuild(spark: SparkSession | None, settings: Settings, new: pa.Table, poll
         return
     inputs = SilverInputs(spark=spark, warehouse=warehouse, affected=rest)
     points = inputs.restarts()
-    rebuilt = _rebuilt(inputs, points, Making.of(settings, polled()), settings.cores)
+    making = Making.of(settings, polled())
+    if location(warehouse) is not None and not (is_few and inputs.has_few_rows(points)):
+        many = SilverInputs(spark=whole, warehouse=warehouse, affected=rest)
+        staged = StagedRebuild(many, points, making)
+        _of_each_table(lambda table: staged.merge(table, (committing.old, committing.new)))
+        return
+    rebuilt = _rebuilt(inputs, points, making, settings.cores)
 
     written: dict[Table, int] = {}
 
@@ -226,22 +246,9 @@ def _rebuilt(inputs: SilverInputs, points: pa.Table, making: Making, processes: 
         in_files = not has_settled(warehouse)
         return silver_by_tasks(inputs.spark, warehouse, points, making, in_files=in_files, processes=processes)
     else:
-        point_frame = required(inputs.spark).createDataFrame(points)
-        collected = _by_spark(inputs.frames(points), making, restarts=point_frame).toArrow()
+        collected = silver_frame(inputs.frames(points), making, points).toArrow()
         found = {table: rows_of(collected, table) for table in SILVER}
     return {table: NewRows(table=table, few=found[table]) for table in SILVER}
-
-
-def _by_spark(history: Frames, making: Making, restarts: DataFrame | None = None) -> DataFrame:
-    return silver(
-        *history,
-        quiet_ms=making.quiet_ms,
-        hosts=making.hosts,
-        restarts=restarts,
-        topic_names=making.topic_names,
-        partition_counts=making.partition_counts,
-        name_bytes=making.name_bytes,
-    )
 
 
 def affected_groups(new: Mapping[Table, NewRows]) -> pa.Table:

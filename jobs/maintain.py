@@ -32,6 +32,7 @@ from jobs.spark.spark import session_of
 from jobs.tables.as_of import opened
 from jobs.tables.delta_io import table_path
 from jobs.tables.location import TableName, named_by_path
+from jobs.tables.staging import STAGING
 from jobs.tables.table_facts import exists
 from jobs.tables.transactions import CONFLICTS, is_local, retry_commit
 from schemas import written
@@ -100,7 +101,7 @@ class Maintenance:
     def round(self, now_ms: int | None = None) -> None:
         """Delete, merge, compact and vacuum every existing table."""
         now_ms = time.time_ns() // 1_000_000 if now_ms is None else now_ms
-        done = [self._table(table, now_ms) for table in existing_tables(self.settings.warehouse)]
+        done = [self._table(table, now_ms) for table in existing_tables(self.settings.warehouse, (*TABLES, STAGING))]
         self.say(f"{done.count(False)} tables are unchanged.")
 
     def keep_few(self) -> None:
@@ -117,7 +118,9 @@ class Maintenance:
         done = [*self._expired(table, now_ms), *self._merged(table, now_ms)]
         name = table_path(self.settings.warehouse, table)
         if isinstance(name, TableName):
-            done += self._try(table, "compacting", lambda: tidy(name, self.settings.vacuum_days, now_ms)) or []
+            # Every large batch of `build` replaces the staging table, and nobody reads its older versions.
+            days = min(self.settings.vacuum_days, LOCAL_DAYS if table is STAGING else math.inf)
+            done += self._try(table, "compacting", lambda: tidy(name, days, now_ms)) or []
         else:
             done += [*self._compacted(table), *self._vacuumed(table)]
         if done:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
 
 from jobs.config.settings import Settings
@@ -136,13 +136,25 @@ def with_settled(spark: SparkSession, warehouse: Path, rows: DataFrame, table: T
     since = settled_since(warehouse, table)
     if since is None:
         return rows
-    is_over = F.coalesce(F.expr(OVER[table]) < F.lit(_instant(since)), F.lit(False))  # noqa: FBT003 - a literal
-    settled = read(spark, warehouse, table).where(is_over).select(*table.names)
-    owner = _owner(table)
-    beyond = rows.where(~is_over).join(settled.select(*table.key), list(table.key), "left_anti")
-    unknown = rows.where(is_over).join(settled.select(*owner).distinct(), owner, "left_anti")
-    parts = [part.select(*table.names) for part in (beyond, unknown, settled)]
-    return parts[0].unionByName(parts[1]).unionByName(parts[2])
+    stored = read(spark, warehouse, table).select(*table.names)
+    _, may = unsettled_frames(warehouse, stored, rows, table)
+    return may.unionByName(stored.where(_is_over(table, since)))
+
+
+def unsettled_frames(warehouse: Path, old: DataFrame, new: DataFrame, table: Table) -> tuple[DataFrame, DataFrame]:
+    """Return what `unsettled` returns, as frames."""
+    since = settled_since(warehouse, table)
+    if since is None:
+        return old, new
+    is_over, owner = _is_over(table, since), _owner(table)
+    settled = old.where(is_over)
+    beyond = new.where(~is_over).join(settled.select(*table.key), list(table.key), "left_anti")
+    unknown = new.where(is_over).join(settled.select(*owner).distinct(), owner, "left_anti")
+    return old.where(~is_over), beyond.select(*table.names).unionByName(unknown.select(*table.names))
+
+
+def _is_over(table: Table, since: int) -> Column:
+    return F.coalesce(F.expr(OVER[table]) < F.lit(_instant(since)), F.lit(False))  # noqa: FBT003 - a literal
 
 
 def unsettled(warehouse: Path, old: pa.Table, new: pa.Table, table: Table) -> tuple[pa.Table, pa.Table]:

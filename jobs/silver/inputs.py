@@ -1,13 +1,14 @@
 """A batch's input from bronze and silver: read by DuckDB in local mode and for few groups, else by Spark.
 
 For few groups, Spark plans a read of Delta for longer than the read takes. Tables that are not in the warehouse's
-folder are always read by Spark. Either way, the driver gets only the rows
-that a batch may replace, regardless of the length of the groups' history.
+folder are always read by Spark. Either way, the driver gets only the rows that a batch may replace, regardless of the
+length of the groups' history; of tables elsewhere, it gets none if they are many (`staged_rebuild`).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import reduce
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,8 +22,9 @@ from jobs.silver.pruned_commits import pruned_commits
 from jobs.tables.delta_io import read, required, table_path
 from jobs.tables.engine import connect, show
 from jobs.tables.location import location
+from jobs.tables.named_tables import not_before
 from jobs.tables.silver_rows import instant, milliseconds_of
-from jobs.tables.since_points import ASTRAY_MS, of_groups, since_points
+from jobs.tables.since_points import ASTRAY_MS, of_groups, since_earliest, since_points
 from jobs.tables.transactions import is_local
 from pipelines.arrow_types import TYPES, schema_of
 from pipelines.silver.frame import INPUTS
@@ -154,16 +156,33 @@ class SilverInputs:
                 return None
         return found | {"run": pruned_commits(found["run"], found["record"])}
 
+    def has_few_rows(self, points: pa.Table) -> bool:
+        """Return whether a rebuild from `points` needs so few rows of bronze that the driver can hold what it makes.
+
+        Spark counts them.
+        """
+        needed = reduce(DataFrame.unionAll, (rows.select(F.lit(1)) for rows in self.frames(points)))
+        return needed.limit(FEW_ROWS + 1).count() <= FEW_ROWS
+
     def frames(self, points: pa.Table) -> Frames:
         """Return the same rows as Spark frames, for any number of rows."""
         point_frame = self._frame(points)
-        return Frames(*(since_base(self._read(table), table, point_frame) for table in INPUTS.values()))
+        return Frames(*(since_base(self._late(table, points), table, point_frame) for table in INPUTS.values()))
 
     def replaced(self, table: Table, points: pa.Table) -> pa.Table:
         """Return the rows of a silver table that a rebuild from `points` replaces."""
         if self.by_duckdb:
             return since_points(self.warehouse, table, points, after_base(table))
-        return replaced(self._read(table), table, self._frame(points)).toArrow()
+        return self.replaced_frame(table, points).toArrow()
+
+    def replaced_frame(self, table: Table, points: pa.Table) -> DataFrame:
+        """Return the same rows as a Spark frame."""
+        return replaced(self._late(table, points), table, self._frame(points))
+
+    def _late(self, table: Table, points: pa.Table) -> DataFrame:
+        """Return a table without rows before all of the points. Delta skips files by their times."""
+        since = since_earliest(table, points)
+        return self._read(table) if since is None else self._read(table).where(not_before(*since))
 
     def _read(self, table: Table) -> DataFrame:
         return read(required(self.spark), self.warehouse, table)

@@ -49,6 +49,15 @@ def overwrite_frame(frame: DataFrame, path: str, where: str = "true") -> None:
     _save(frame.write.format("delta").mode("overwrite").option("replaceWhere", where), path)
 
 
+def replace_table(frame: DataFrame, path: str, mark: str) -> None:
+    """Replace a table, which may be missing, by the rows and the columns of the frame, with Spark in one commit.
+
+    The commit has the user metadata `mark`. The new table is not clustered.
+    """
+    written = frame.write.format("delta").mode("overwrite").option("overwriteSchema", "true")
+    retry_commit(path, lambda: _save(written.option("userMetadata", mark), path), alone=True)
+
+
 def _save(written: DataFrameWriter, path: str) -> None:
     if not isinstance(path, TableName):
         written.save(path)

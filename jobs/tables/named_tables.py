@@ -160,7 +160,7 @@ def rows(
     if groups is not None:
         found = found.join(F.broadcast(found.sparkSession.createDataFrame(groups.select(GROUP))), GROUP, "left_semi")
     if since is not None:
-        found = found.where(_not_before(*since))
+        found = found.where(not_before(*since))
     if where is not None:
         found = found.where(where)
     known = [column for column in wanted if column in found.columns]
@@ -204,7 +204,8 @@ def changed(name: TableName, wanted: Sequence[str], time: str, before: int, now:
         raise GoneError(str(error)) from error
 
 
-def _not_before(column: str, at_ms: int) -> SparkColumn:
+def not_before(column: str, at_ms: int) -> SparkColumn:
+    """Return the condition for rows from a time on. A row without that time fulfils it."""
     begin = datetime.fromtimestamp(at_ms / 1000, UTC)
     return F.col(column).isNull() | (F.col(column) >= F.lit(begin))
 

@@ -37,13 +37,21 @@ def since_points(
     has_base = pc.is_valid(points["base_at"])
     parts = [of_groups(warehouse, table, points.filter(pc.invert(has_base)), tail)]
     if (based := points.filter(has_base)).num_rows:
-        begun = based["base_at"]
-        if table in CARRIED_ON and "unfinished_since_at" in based.column_names:
-            begun = pc.coalesce(based["unfinished_since_at"], begun)
-        earliest = milliseconds_of(pc.min(begun)) - ASTRAY_MS
-        since = (table.time, earliest) if table.time else None
-        parts.append(of_groups(warehouse, table, based, tail, since=since))
+        parts.append(of_groups(warehouse, table, based, tail, since=since_earliest(table, based)))
     return pa.concat_tables(parts)
+
+
+def since_earliest(table: Table, points: pa.Table) -> tuple[str, int] | None:
+    """Return the earliest time of the rows that a rebuild from these points reads or replaces, as column and ms.
+
+    None if it is unknown: a group has no base, or the table no time.
+    """
+    if not points.num_rows or points["base_at"].null_count or not table.time:
+        return None
+    begun = points["base_at"]
+    if table in CARRIED_ON and "unfinished_since_at" in points.column_names:
+        begun = pc.coalesce(points["unfinished_since_at"], begun)
+    return table.time, milliseconds_of(pc.min(begun)) - ASTRAY_MS
 
 
 def of_groups(

@@ -149,4 +149,5 @@ def test_rebuilding_and_replacing_keep_the_clustering(spark, clustered) -> None:
 def test_no_job_overwrites_a_table_in_another_way() -> None:
     folder = Path(jobs.__file__).parent
     found = {file.name: file.read_text().count('.mode("overwrite")') for file in folder.rglob("*.py")}
-    assert {"append.py": 1} == {name: count for name, count in found.items() if count}
+    # The second one replaces the staging table, which has no clustering.
+    assert {"append.py": 2} == {name: count for name, count in found.items() if count}

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+import jobs.silver.inputs
 from jobs import build, doctor, ingest
 from jobs.analyze import analyze
 from jobs.build import rebuild_all
@@ -21,6 +22,7 @@ from jobs.replay import record_settings, replay, split
 from jobs.silver.build_marks import rebuild_all_marks
 from jobs.silver.build_reassignments import rebuild_all_reassignments
 from jobs.silver.requeue import requeue
+from jobs.silver.staged_rebuild import StagedRebuild
 from jobs.tables.append import Once, append, append_frame, overwrite_frame
 from jobs.tables.create_tables import create_tables
 from jobs.tables.delta_io import read, table_path
@@ -34,7 +36,7 @@ from schemas.bronze import BRONZE, COORDINATOR_RECORDS, COVERAGE, QUARANTINE
 from schemas.gold import ALERTS, GOLD, MARKS
 from schemas.operations import JOB_RUNS
 from schemas.records import OFFSETS_TOPIC
-from schemas.silver import GENERATION_MEMBERS, GENERATIONS, REASSIGNMENT_TABLES, SILVER, STALLS
+from schemas.silver import GENERATION_MEMBERS, GENERATIONS, REASSIGNMENT_TABLES, REBALANCES, SILVER, STALLS
 from schemas.tables import SCHEMA_VERSION, VERSION_PROPERTY, Table
 from schemas.views import VIEWS
 from testing.recordings import CAPTURES
@@ -95,7 +97,10 @@ def streams(spark, tmp_path_factory) -> Content:
     return found
 
 
-def test_the_rows_are_those_of_a_folder_in_any_batches_and_after_a_rebuild(spark, schema, streams) -> None:
+def test_the_rows_are_those_of_a_folder_in_any_batches_and_after_a_rebuild(spark, schema, streams, monkeypatch) -> None:
+    """Through the staging table. Each batch is ended between two tables, and repeated."""
+    monkeypatch.setattr(jobs.silver.inputs, "FEW_ROWS", 0)
+    monkeypatch.setattr(build, "rebuild_affected", ended_and_repeated(monkeypatch, [REBALANCES, GENERATIONS]))
     filled(spark, schema, batches=2, seed=7)
     assert [] == different(streams, content(spark, schema))
     assert not list(schema.glob("*/_delta_log"))
@@ -106,6 +111,31 @@ def test_the_rows_are_those_of_a_folder_in_any_batches_and_after_a_rebuild(spark
     rebuild_all_marks(spark, schema)
     analyze(spark, settings)
     assert [] == different(streams, content(spark, schema))
+
+
+class EndedError(Exception):
+    """Stands for the end of the process."""
+
+
+def ended_and_repeated(monkeypatch, before: list[Table]) -> Callable[..., None]:
+    """`rebuild_affected`, which each time is first ended before it merges the next of these tables."""
+    whole, merge = build.rebuild_affected, StagedRebuild.merge
+
+    def rebuild(*given) -> None:
+        ends = before.pop(0)
+
+        def merge_or_end(self, table, *rest) -> None:
+            if table is ends:
+                raise EndedError
+            merge(self, table, *rest)
+
+        monkeypatch.setattr(StagedRebuild, "merge", merge_or_end)
+        with pytest.raises(EndedError):
+            whole(*given)
+        monkeypatch.setattr(StagedRebuild, "merge", merge)
+        whole(*given)
+
+    return rebuild
 
 
 def different(expected: Content, found: Content) -> list[str]:
