@@ -22,6 +22,7 @@ from jobs.kafka.resume import is_empty, resume
 from jobs.kafka.topic_streams import logs, topics
 from jobs.spark.batch_merge import BatchMerge
 from jobs.spark.checkpoint import Checkpoint
+from jobs.spark.session_provider import provider
 from jobs.spark.spark import session_of
 from jobs.spark.streams import OnFailure, Streams, report
 from jobs.tables.append import Once, append, append_frame
@@ -97,7 +98,7 @@ def _writers(settings: Settings) -> list[Writer]:
     found: list[TopicStream | LogStream] = [
         stream
         for cluster in settings.clusters
-        for stream in topics(cluster, tasks=settings.cores, limits=settings.limits)
+        for stream in topics(cluster, tasks=most_tasks(settings), limits=settings.limits)
     ]
     found += [logs(cluster) for cluster in settings.clusters if cluster.logs]
     writers = [Writer(stream=stream, warehouse=settings.warehouse) for stream in found]
@@ -107,6 +108,14 @@ def _writers(settings: Settings) -> list[Writer]:
     for writer in writers:
         writer.checkpoint.refuse_other_tables()
     return writers
+
+
+def most_tasks(settings: Settings) -> int:
+    """Return the highest number of tasks that read one batch of a topic: the threads of a session that is our own.
+
+    The number of executors of another session may change, and is not known here.
+    """
+    return settings.cores if provider() is None else settings.ingest_tasks
 
 
 def read_first(

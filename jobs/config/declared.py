@@ -20,6 +20,7 @@ LIMITS = {
     "port": PORTS,
     "metrics_port": PORTS,
     "cores": (1, 1_024),
+    "ingest_tasks": (1, 10_000),
     "capture_mb": (1, 1_000_000),
     "max_offsets_per_trigger": (1, MOST),
 }

@@ -59,6 +59,7 @@ class Settings:
     worth_resource_seconds: float = 10.0
     worth_ratio: float = 0.1
     cores: int = 2
+    ingest_tasks: int = 64
     driver_memory: str = "2g"
     capture_mb: int = CAPTURE_MB
     host: str = "127.0.0.1"

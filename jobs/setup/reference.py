@@ -65,6 +65,8 @@ TOP = {
     "worth_resource_seconds": "resource-seconds in a window that advice must save to be recommended",
     "worth_ratio": "part of the loss in a window that advice must save to be recommended",
     "cores": "number of threads of the local Spark",
+    "ingest_tasks": "most tasks that read one batch of a topic in a session that is provided, one for each partition "
+    "with new records; a local Spark has as many as `cores` ([clusters](clusters.md))",
     "driver_memory": "memory of the local Spark",
     "capture_mb": "memory for the content of a capture, in MB; larger captures are rejected",
     "host": "address on which the pages listen; if it is not loopback, `pages_token` or `trusted_proxies` is required",

@@ -1,10 +1,14 @@
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from jobs.config.clusters import Cluster
 from jobs.kafka.kafka_client import TopicEnds
+from jobs.kafka.kafka_source import TopicStreamReader
 from jobs.kafka.source_position import RECREATED, TRUNCATED, PartitionPosition, TopicPosition, lost
+from jobs.kafka.topic_streams import offsets as offsets_topic
 
 
 def topic(ends, topic_id="a"):
@@ -111,3 +115,12 @@ def test_without_topic_ids_a_shorter_log_is_a_new_topic():
 
 def test_nothing_is_lost_where_nothing_was_read_before():
     assert [] == lost(TopicPosition(), at(p0=5))
+
+
+@pytest.mark.parametrize(("most", "expected"), [(64, [[0], [2], [3]]), (2, [[2], [0, 3]]), (1, [[2, 0, 3]])])
+def test_there_are_as_many_tasks_as_partitions_with_new_records_but_not_more_than_allowed(most, expected):
+    stream = offsets_topic(Cluster(name="kafka", bootstrap_servers="127.0.0.1:1"), tasks=most)
+    before, after = at(p0=5, p1=7, p2=0, p3=1), at(p0=9, p1=7, p2=9, p3=4)
+    shares = TopicStreamReader(stream).partitions(before.stored(), after.stored())
+    read = [[each.partition for each in share.ranges] for share in shares]
+    assert sorted(expected) == sorted(read)

@@ -11,6 +11,8 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from jobs.config.settings import Settings
+from jobs.ingest import most_tasks
 from jobs.spark import session_provider
 from jobs.spark import spark as sessions
 from jobs.spark.session_provider import Provider, provider
@@ -50,6 +52,14 @@ def test_the_environment_says_what_provides_the_session(monkeypatch, given, expe
 def test_a_context_on_a_cluster_is_used_and_a_local_one_is_our_own(monkeypatch, master, expected) -> None:
     monkeypatch.setattr("pyspark.SparkContext._active_spark_context", SimpleNamespace(master=master))
     assert expected is provider()
+
+
+def test_as_many_tasks_read_a_topic_as_the_session_has_threads_or_the_setting_allows(monkeypatch) -> None:
+    settings = Settings(cores=3, ingest_tasks=50)
+    monkeypatch.setattr("pyspark.SparkContext._active_spark_context", None)
+    assert 3 == most_tasks(settings)
+    monkeypatch.setenv("PYSPARK_GATEWAY_PORT", "40001")
+    assert 50 == most_tasks(settings)
 
 
 def test_without_pyspark_nothing_is_imported_to_find_out(monkeypatch) -> None:
