@@ -10,10 +10,12 @@ from pyspark.sql import SparkSession
 from jobs.config.errors import UserError
 from jobs.config.settings import Settings
 from jobs.gold.analyze_part import analyze_part
+from jobs.gold.bounded_part import PART_ROWS
 from jobs.spark.spark import session_of
 from jobs.tables.catalog.keys import add_keys
 from jobs.tables.catalog.views import create_views
 from jobs.tables.create_tables import create_tables
+from jobs.tables.location import location
 from jobs.tables.table_facts import exists
 from pipelines.gold.groups import INPUTS
 from schemas.gold import GROUP_TABLES
@@ -44,8 +46,16 @@ def analyze(spark: SparkSession | None, settings: Settings, *, again: bool = Fal
     """Bring gold up to date with silver and return the number of groups analyzed.
 
     With `again`, analyze every group. A rebuild of silver needs that. Tables with names also get the views over them.
-    In local mode no session is needed; this process then does the work of Spark's tasks.
+    In local mode no session is needed; this process then does the work of Spark's tasks. With tables elsewhere, the
+    groups are analyzed in parts of `PART_ROWS` rows.
     """
     create_tables(spark, settings.warehouse, (*INPUTS, *GROUP_TABLES))
     create_views(settings.warehouse)
-    return analyze_part(spark, settings, again=again).analysed
+    if location(settings.warehouse) is None:
+        return analyze_part(spark, settings, again=again).analysed
+    part = analyze_part(spark, settings, most_rows=PART_ROWS, again=again)
+    analysed = part.analysed
+    while part.left:
+        part = analyze_part(spark, settings, most_rows=PART_ROWS, with_storms=False)
+        analysed += part.analysed
+    return analysed

@@ -22,12 +22,15 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
 
 from jobs.config.settings import Settings
+from jobs.gold.bounded_part import fitting
 from jobs.gold.cluster_patterns import update_cluster_patterns
 from jobs.gold.gold_inputs import TIME_COLUMNS, files_of, gold_stored
 from jobs.gold.replaying import Replaying, gold_here
 from jobs.gold.storms import update_storms
+from jobs.tables.ask import ask
 from jobs.tables.changed_rows import GoneError, TableSnapshot, changed_groups, snapshot
 from jobs.tables.delta_io import checkpoint_path, read, required, table_path
+from jobs.tables.location import location
 from jobs.tables.replace import replace_rows
 from jobs.tables.silver_rows import rows
 from pipelines.gold.advice.advice import SavingThreshold
@@ -67,6 +70,7 @@ def analyze_part(
     *,
     tables: Sequence[Table] = GROUP_TABLES,
     most: int | None = None,
+    most_rows: int | None = None,
     reading: AbstractContextManager[object] | None = None,
     replaying: Replaying | None = None,
     with_storms: bool = True,
@@ -76,6 +80,9 @@ def analyze_part(
 
     Parts go through the groups in the order of their names, and begin again after the last one. So a group waits at
     most until all others were analyzed once, and the groups of a part are near each other in the files.
+
+    With `most_rows`, a part has at least one group, and no more than have about so many rows of gold since their
+    changes. Spark counts them.
 
     Only rows of `tables` are made, and these tables have their own cached state. Silver does not change while `reading`
     is held; it is read afterwards in the versions of that time. With `replaying`, rows are made in its process; without
@@ -104,7 +111,10 @@ def analyze_part(
     is_new = again or before is None or before["told"] != json.loads(json.dumps(now["told"]))
     changes = _all(warehouse) if is_new or before is None else _affected(warehouse, before, snapshots, known, tables)
     scope = _waiting(None if is_new else before, changes)
-    part = dict(islice(scope.items(), most))
+    if most_rows is None:
+        part = dict(islice(scope.items(), most))
+    else:
+        part = fitting(required(spark), warehouse, scope, most_rows) if scope else {}
     after = next(reversed(part), None)
     if part and (replaying or spark is None):
         make = replaying.gold if replaying else gold_here
@@ -207,6 +217,10 @@ def _waiting(before: Mapping[str, Any] | None, changes: Iterable[Change]) -> Sco
 
 
 def _all(warehouse: Path) -> Iterator[Change]:
+    if location(warehouse) is not None:
+        groups = ask(warehouse, "SELECT DISTINCT cluster, group_id FROM {generations}", (GENERATIONS,))
+        yield from (((row["cluster"], row["group_id"]), EVERYTHING) for row in groups.to_pylist())
+        return
     for row in rows(warehouse, GENERATIONS, ("cluster", "group_id")):
         yield (row["cluster"], row["group_id"]), EVERYTHING
 
@@ -265,7 +279,11 @@ def _moments(warehouse: Path, since_ms: int) -> Iterator[tuple[str, str, int]]:
 
 def _open_hours(warehouse: Path, before: Mapping[str, int], now: Mapping[str, int]) -> Iterator[Change]:
     """Yield groups with an hour that was incomplete when it was analyzed, if more of it is known now."""
-    for row in rows(warehouse, GROUP_HEALTH, ("cluster", "group_id", "hour_at")):
+    since = None
+    if location(warehouse) is not None:
+        # Spark then returns no older rows.
+        since = "hour_at", min((before.get(cluster, 0) for cluster in now), default=0) - HOUR_MS
+    for row in rows(warehouse, GROUP_HEALTH, ("cluster", "group_id", "hour_at"), since=since):
         known = before.get(row["cluster"], 0)
         if row["hour_at"] + HOUR_MS > known and now.get(row["cluster"], 0) > known:
             yield (row["cluster"], row["group_id"]), row["hour_at"]

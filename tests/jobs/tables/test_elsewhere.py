@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import jobs.analyze
 import jobs.silver.inputs
 from jobs import build, doctor, ingest
 from jobs.analyze import analyze
@@ -98,7 +99,8 @@ def streams(spark, tmp_path_factory) -> Content:
 
 
 def test_the_rows_are_those_of_a_folder_in_any_batches_and_after_a_rebuild(spark, schema, streams, monkeypatch) -> None:
-    """Through the staging table. Each batch is ended between two tables, and repeated."""
+    """Through the staging table, and analyzed in parts. Each batch is ended between two tables, and repeated."""
+    monkeypatch.setattr(jobs.analyze, "PART_ROWS", 30)
     monkeypatch.setattr(jobs.silver.inputs, "FEW_ROWS", 0)
     monkeypatch.setattr(build, "rebuild_affected", ended_and_repeated(monkeypatch, [REBALANCES, GENERATIONS]))
     filled(spark, schema, batches=2, seed=7)

@@ -1,0 +1,53 @@
+"""The groups of one part of the analysis where Spark reads the tables: no more rows than the driver holds at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import islice
+from pathlib import Path
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
+
+from jobs.tables.delta_io import read
+from pipelines.gold.groups import Group
+from schemas.silver import GENERATIONS
+from schemas.thresholds import DAY_MS
+
+PART_ROWS = 100_000
+"""Rows of gold that the driver compares at a time, at about 2 kB for the old and the new one."""
+
+EACH = 10
+"""Rows of a group besides those of its generations: hours, diagnoses, patterns and advice of a day."""
+
+
+def fitting(spark: SparkSession, warehouse: Path, scope: Mapping[Group, int], most_rows: int) -> dict[Group, int]:
+    """Return the first groups of `scope`, at least one, whose gold rows are at most about `most_rows`.
+
+    A group has a verdict for each generation since the day of its change.
+    """
+    counts = _generations(spark, warehouse, dict(islice(scope.items(), most_rows // EACH)))
+    found: dict[Group, int] = {}
+    total = 0
+    for group, at in scope.items():
+        total += EACH + counts.get(group, 0)
+        if found and total > most_rows:
+            break
+        found[group] = at
+    return found
+
+
+def _generations(spark: SparkSession, warehouse: Path, scope: Mapping[Group, int]) -> dict[Group, int]:
+    since = pa.table(
+        {
+            "cluster": pa.array([cluster for cluster, _ in scope], pa.string()),
+            "group_id": pa.array([group for _, group in scope], pa.string()),
+            "since_ms": pa.array([at // DAY_MS * DAY_MS for at in scope.values()], pa.int64()),
+        }
+    )
+    starts = F.broadcast(spark.createDataFrame(since))
+    rows = read(spark, warehouse, GENERATIONS).join(starts, ["cluster", "group_id"])
+    late = rows.where(F.unix_millis("joined_at") >= F.col("since_ms"))
+    found = late.groupBy("cluster", "group_id").count().toArrow().to_pylist()
+    return {(row["cluster"], row["group_id"]): row["count"] for row in found}
