@@ -28,11 +28,11 @@ from jobs.retention.compact import FEW_FILES, Made, compact, merged_file
 from jobs.retention.merge_runs import merge_runs
 from jobs.retention.retention import DAY_MS, expire, kept_days
 from jobs.retention.tidy import size_of, tidy
+from jobs.silver.staging import STAGING
 from jobs.spark.spark import session_of
 from jobs.tables.as_of import opened
 from jobs.tables.delta_io import table_path
 from jobs.tables.location import TableName, named_by_path
-from jobs.tables.staging import STAGING
 from jobs.tables.table_facts import exists
 from jobs.tables.transactions import CONFLICTS, is_local, retry_commit
 from schemas import written

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
+import pyarrow as pa
 from duckdb import DuckDBPyConnection
 
 from dashboards.lake.lake import milliseconds
 from jobs.tables.engine import connect, quoted, show
-from jobs.tables.named_tables import of_cluster
 from pipelines.gold.diagnosis.verdicts import sums
 from pipelines.gold.rebalance_causes import RebalanceCauses, rebalance_causes
 from pipelines.gold.rows import MOST, REPLAYED
@@ -104,12 +104,20 @@ def causes(warehouse: Path, storm: Storm, hardest_first: Sequence[str]) -> tuple
     with connect() as engine:
         for table, time in TIMES.items():
             since = time, storm.started_at - BEFORE_MS
-            show(engine, table.name, warehouse, table, since, where=of_cluster(storm.cluster))
+            show(engine, table.name, warehouse, table, since, groups=named(storm.cluster, groups))
         _choose(engine, storm, groups)
         for first in range(0, len(groups), AT_ONCE):
             found |= _diagnosed(engine, storm, groups[first : first + AT_ONCE])
     judged = [j for mine in found.values() for j in mine.rebalances]
     return _voices(storm, found), sums(j for j in judged if storm.started_at <= j.row["joined_at"] <= storm.last_at)
+
+
+def named(cluster: str, groups: Iterable[str]) -> pa.Table:
+    """Return groups of a cluster as rows with cluster and group_id."""
+    names = sorted(groups)
+    return pa.table(
+        {"cluster": pa.array([cluster] * len(names), pa.string()), "group_id": pa.array(names, pa.string())}
+    )
 
 
 def _voices(storm: Storm, found: Mapping[str, RebalanceCauses]) -> list[Voice]:

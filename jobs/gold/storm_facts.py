@@ -7,8 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from dashboards.lake.lake import milliseconds, moment
-from jobs.gold.storm_causes import causes
+from jobs.gold.storm_causes import causes, named
 from jobs.tables.engine import connect, show
 from jobs.tables.named_tables import of_cluster
 from pipelines.gold.marks_nearby import before, groups_of
@@ -49,7 +51,8 @@ def _cost(warehouse: Path, storm: Storm) -> Cost:
     asked = {"cluster": storm.cluster, "groups": sorted(storm.group_ids), "begin": begin, "end": end}
     with connect() as engine:
         for table, time in times.items():
-            show(engine, table.name, warehouse, table, (time, begin - HOUR_MS), where=of_cluster(storm.cluster))
+            groups = named(storm.cluster, storm.group_ids)
+            show(engine, table.name, warehouse, table, (time, begin - HOUR_MS), groups=groups)
         found = engine.sql(COST, params=asked).fetchall()
     return Cost(
         groups=[
@@ -116,6 +119,8 @@ def _members(warehouse: Path, storm: Storm, *, among_all: bool) -> list[dict[str
         WHERE known.number = base.number OR (NOT $all AND known.number > coalesce(base.number, -1))
         """,  # noqa: S608 - our own names
         storm,
+        f"valid_from_at <= timestamp_millis({storm.last_at:d})",
+        groups=None if among_all else named(storm.cluster, storm.group_ids),
         all=among_all,
     )
 
@@ -138,15 +143,28 @@ def _generations(warehouse: Path, storm: Storm) -> list[dict[str, Any]]:
         FROM base LEFT JOIN led USING (source_partition)
         """,  # noqa: S608 - our own names
         storm,
+        f"joined_at <= timestamp_millis({storm.started_at:d})",
     )
 
 
-def _query(warehouse: Path, table: Table, sql: str, storm: Storm, **more: Any) -> list[dict[str, Any]]:
-    """Return the rows of a query with the storm's parameters. Its view `found` is the table."""
+def _query(
+    warehouse: Path,
+    table: Table,
+    sql: str,
+    storm: Storm,
+    until: str,
+    groups: pa.Table | None = None,
+    **more: Any,
+) -> list[dict[str, Any]]:
+    """Return the rows of a query with the storm's parameters. Its view `found` is the table.
+
+    The query itself selects the rows of the cluster, of `groups`, and for which `until` is true; Spark returns no other
+    rows to it.
+    """
     parameters = {"cluster": storm.cluster, "start": moment(storm.started_at), **more}
     if "$last" in sql:
         parameters |= {"last": moment(storm.last_at), "groups": sorted(storm.group_ids)}
     with connect() as engine:
-        show(engine, "found", warehouse, table, where=of_cluster(storm.cluster))
+        show(engine, "found", warehouse, table, groups=groups, where=f"{of_cluster(storm.cluster)} AND {until}")
         found: list[dict[str, Any]] = milliseconds(engine.sql(sql, params=parameters).to_arrow_table()).to_pylist()
     return found

@@ -16,16 +16,20 @@ from pyspark.sql import SparkSession
 from dashboards.lake.lake import milliseconds
 from jobs.config.settings import Settings
 from jobs.gold.storm_facts import facts
-from jobs.gold.storm_memory import Group, Memory, Snapshots, disturbances_of
+from jobs.gold.storm_memory import SCHEMA, Group, Memory, Snapshots, disturbances_of
 from jobs.spark.spark import for_few_rows
+from jobs.tables.as_of import version_of
 from jobs.tables.changed_rows import GoneError, changed_groups, snapshot
 from jobs.tables.create_tables import create_tables
-from jobs.tables.delta_io import checkpoint_path, table_path
+from jobs.tables.delta_io import checkpoint_path, read, table_path
+from jobs.tables.location import location
+from jobs.tables.named_tables import not_before
 from jobs.tables.replace import replace_rows
 from jobs.tables.silver_rows import among, rows, stored_rows
 from pipelines.arrow_types import stored
 from pipelines.gold.marks_nearby import in_order
 from pipelines.gold.storms.disturbances import MEMORY_MS, WINDOW_MS, Disturbance, disturbances
+from pipelines.gold.storms.frame import disturbances_of_groups
 from pipelines.gold.storms.incremental import StormScan
 from pipelines.gold.storms.storm_rows import described_again, is_described, storm_row
 from schemas.gold import MARKS, STORMS
@@ -144,6 +148,8 @@ def _disturbances(warehouse: Path, since: Mapping[Group, int]) -> dict[Group, li
     if not since:
         return {}
     begin = max(0, min(since.values()) - MEMORY_MS)
+    if location(warehouse) is not None:
+        return _by_spark(warehouse, since, begin)
     groups = {group for _, group in since}
     late = {
         table: stored_rows(warehouse, table, columns, where=among(groups), since=(TIMES[table], begin))
@@ -159,6 +165,22 @@ def _disturbances(warehouse: Path, since: Mapping[Group, int]) -> dict[Group, li
             events = cast("list[GroupEventRow]", found[GROUP_EVENTS][key])
             new = disturbances(key[1], generations, events)
             out[key] = [disturbance for disturbance in new if disturbance.at >= since[key]]
+    return out
+
+
+def _by_spark(warehouse: Path, since: Mapping[Group, int], begin: int) -> dict[Group, list[Disturbance]]:
+    """Return the same disturbances, found in Spark's tasks. The driver gets no other row: only these form storms."""
+    spark = SparkSession.active()
+    starts = [(cluster, group, at) for (cluster, group), at in since.items()]
+    generations, events = (
+        read(spark, warehouse, table, version_of(table)).select(*COLUMNS[table]).where(not_before(time, begin))
+        for table, time in TIMES.items()
+    )
+    since_rows = spark.createDataFrame(starts, "cluster STRING, group_id STRING, since_ms BIGINT")
+    found = disturbances_of_groups(generations, events, since_rows, list(SCHEMA)).toArrow()
+    out: dict[Group, list[Disturbance]] = {group: [] for group in since}
+    for cluster, disturbance in zip(found["cluster"].to_pylist(), disturbances_of(found), strict=True):
+        out[cluster, disturbance.group_id].append(disturbance)
     return out
 
 

@@ -18,13 +18,13 @@ from jobs.retention.retention import unsettled_frames, with_settled
 from jobs.silver.inputs import Frames, SilverInputs
 from jobs.silver.pending_first_commits import GROUP
 from jobs.silver.silver_tasks import Making
+from jobs.silver.staging import StagedRows
 from jobs.tables.append import overwrite_frame
 from jobs.tables.delta_io import required, table_path
 from jobs.tables.merge_frames import Sides, merge_frames
 from jobs.tables.named_tables import not_before
 from jobs.tables.replace import PRUNED_GROUPS
 from jobs.tables.since_points import since_earliest
-from jobs.tables.staging import StagedRows
 from jobs.tables.transactions import retry_commit
 from pipelines.silver.frame import silver
 from schemas.silver import GROUPS

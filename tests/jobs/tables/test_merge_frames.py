@@ -9,12 +9,12 @@ import pytest
 from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
 
 from jobs.retention.retention import DAY_MS, unsettled, unsettled_frames
+from jobs.silver.staging import StagedRows
 from jobs.tables.create_tables import create_tables
 from jobs.tables.delta_io import read, table_path
 from jobs.tables.location import bind
 from jobs.tables.merge_frames import frame_differences, merge_frames
 from jobs.tables.replace import NEW, differences
-from jobs.tables.staging import StagedRows
 from pipelines.arrow_types import stored
 from schemas.silver import GENERATIONS, GROUPS
 from tests.whole_rows import whole
