@@ -4,6 +4,9 @@
 its own broker and warehouse. Every catch-up includes the same start, so "each further" is the time of a record beyond
 the next smaller topic. A batch has 10,000 records, the records of five seconds at 2,000 records/s, and begins when the
 batch before is in silver. The batches of the second half are measured.
+
+With `--fleet 100000`, only one fleet of so many groups is measured: `build`, `analyze` and the search for storms, with
+tables in a folder and with tables below an address, which Spark reads and writes (`bench.elsewhere`). No Kafka.
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ import statistics
 from collections.abc import Mapping
 
 from bench.catch_up import PER_BATCH, batches, loaded, seconds
+from bench.elsewhere.whole_fleet import PLACES, measure
 from bench.load import Load
 
 RECORDS = (1_000_000, 10_000_000, 30_000_000)
@@ -58,7 +62,14 @@ def main() -> None:
     parser.add_argument("--records", type=int, nargs="*", default=[*RECORDS])
     parser.add_argument("--groups", type=int, nargs="*", default=[*GROUPS])
     parser.add_argument("--batches", type=int, default=60)
+    parser.add_argument("--fleet", type=int, help="measure only one fleet of this many groups")
+    parser.add_argument("--churning", type=int, default=20, help="further groups of the fleet, each with a storm")
+    parser.add_argument("--memory", default="2g", help="heap of Spark's driver for the fleet")
+    parser.add_argument("--places", nargs="*", default=[*PLACES], choices=PLACES, help="where the fleet's tables are")
     arguments = parser.parse_args()
+    if arguments.fleet:
+        measure(arguments.fleet, arguments.churning, arguments.memory, arguments.places)
+        return
     if arguments.records:
         catching_up(sorted(arguments.records))
     if arguments.groups:

@@ -1,0 +1,1 @@
+"""A large fleet built and analyzed with tables in a folder and elsewhere, for `bench growth --fleet`."""
