@@ -42,6 +42,7 @@ COMMANDS = {
     "replay": ("jobs.replay", "run"),
     "rebuild": ("jobs.build", "run_rebuild"),
     "copy": ("jobs.copy_tables", "run"),
+    "why": ("jobs.why", "run"),
     "serve": ("jobs.serve", "run"),
     "capture": ("jobs.capture", "run"),
     "decode": ("jobs.decode", "run"),
@@ -53,7 +54,7 @@ COMMANDS = {
 }
 RECORDED = ("ingest", "build", "poll", "analyze", "notify", "quality", "maintain", "erase", "replay", "rebuild")
 """Commands that add a row to `job_runs`. `up` adds rows itself, also for its parts."""
-IN_FOLDER = ("up", "erase", "serve")
+IN_FOLDER = ("up", "erase", "serve", "why")
 """Commands that need the tables in the warehouse's folder (`jobs.tables.location`)."""
 WITHOUT_PANDAS = ("build", "ingest", "replay", "up")
 """Commands that do without pandas, which none of them uses. Loading it takes half a second of a core, a third of the
@@ -162,7 +163,7 @@ def _bind_tables(settings: Settings, command: str) -> None:
     there = places.location(settings.warehouse) or wanted
     if there is None:
         return
-    is_served = command == "serve" and (settings.databricks is not None or places.is_address(there))
+    is_served = command in ("serve", "why") and (settings.databricks is not None or places.is_address(there))
     if command not in IN_FOLDER or is_served:
         if wanted is not None and command in (*RECORDED, "copy", "serve"):
             places.bind(settings.warehouse, wanted)
@@ -170,6 +171,7 @@ def _bind_tables(settings: Settings, command: str) -> None:
     instead = {
         "up": "run `ingest`, `build`, `analyze`, `poll` and `notify` instead, as processes or scheduled jobs",
         "serve": "let the pages read them through a SQL warehouse, with [databricks] in the settings file",
+        "why": "let it read them through a SQL warehouse, with [databricks] in the settings file",
         "erase": "there is no way to do it yet",
     }
     raise UserError(f"`{command}` does not work with tables in {there}: {instead[command]}.")
@@ -239,6 +241,7 @@ def parser() -> argparse.ArgumentParser:
         help="first decode quarantined records again, for example after an update of Regroup",
     )
     _copy(add("copy", "copy the tables of a warehouse into another folder, a schema of a catalog or an object store"))
+    _why(add("why", "say why a group rebalanced: verdict, who, cost, what would have avoided it, proof"))
     text = "record a live cluster into a capture folder, to attach to an incident or to replay"
     _capture(add("capture", text, kafka))
     _decode(add("decode", "print the records of __consumer_offsets as JSON lines, decoded", kafka))
@@ -248,11 +251,7 @@ def parser() -> argparse.ArgumentParser:
     ship.add_argument("--topic", help="events topic (default: the cluster's events_topic)")
     ship.add_argument("--broker-id", type=int, help="broker that wrote the files, for lines without a broker id")
     _mark(add("mark", "record a deploy or another event; every time axis shows it", kafka))
-    lab = add("lab", "run only an embedded cluster and the groups of a scenario")
-    lab.add_argument(
-        "--scenario", metavar="NAME[,NAME...]", default="churn", help=f"{SCENARIOS} (default: %(default)s)"
-    )
-    lab.add_argument("--seed", type=int, default=1, help="random seed of the scenario")
+    _lab(add("lab", "run only an embedded cluster and the groups of a scenario"))
     add("doctor", "check Java, jars, Kafka, permissions, topics and the warehouse, and describe the fixes", kafka)
     bench = add("bench", "run a benchmark; without a name, list all benchmarks")
     bench.add_argument("name", nargs="?", metavar="NAME", help="name of the benchmark")
@@ -266,6 +265,24 @@ def _copy(copy: argparse.ArgumentParser) -> None:
     copy.add_argument(
         "--from", dest="source", type=Path, required=True, metavar="DIR", help="folder of the warehouse to copy"
     )
+
+
+def _lab(lab: argparse.ArgumentParser) -> None:
+    lab.add_argument(
+        "--scenario", metavar="NAME[,NAME...]", default="churn", help=f"{SCENARIOS} (default: %(default)s)"
+    )
+    lab.add_argument("--seed", type=int, default=1, help="random seed of the scenario")
+
+
+def _why(why: argparse.ArgumentParser) -> None:
+    why.add_argument("group", metavar="GROUP", help="group id")
+    why.add_argument(
+        "--at",
+        metavar="TIME",
+        help="time of the rebalance: 12:03 (the last one, UTC) or 2026-11-21T12:03:07Z (default: the newest rebalance)",
+    )
+    why.add_argument("--cluster", metavar="NAME", help="name of the cluster, if several have the group")
+    why.add_argument("--json", action="store_true", help="print the answer as JSON")
 
 
 def _capture(capture: argparse.ArgumentParser) -> None:

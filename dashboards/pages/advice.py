@@ -14,6 +14,7 @@ from dashboards.text import ABSENT, amount, instant, span, visible
 from dashboards.urlstate import State
 from dashboards.views.components import Cell, aria, empty, paging_links, table
 from dashboards.views.diagnoses import diagnosis_section
+from dashboards.views.sentences import action
 from dashboards.zone import zone
 from schemas import written
 from schemas.states import AdviceAction, AdviceStatus
@@ -25,11 +26,6 @@ WHOLE = 3
 HEAD = (
     "Action", "Lost, modelled", "Interval", "Saving, modelled", "Interval", "Rebalances", "Recommended", "Status",
 )  # fmt: skip
-NAMES = {
-    AdviceAction.NONE: "leave it as it is",
-    AdviceAction.CONSUMER_PROTOCOL: "consumer protocol (KIP-848)",
-    AdviceAction.CONSUMER_PROTOCOL_STATIC: "consumer protocol (KIP-848), static",
-}
 
 
 def render(store: Store, state: State, now: int) -> list[Component]:
@@ -82,7 +78,7 @@ def _group(state: State, rows: list[Row], causes: list[Row], *, is_whole: bool) 
     window = f"{span(instant(first['window_start_at'])[:19], instant(first['window_end_at'])[:19])} {zone()}"
     return html.Section(
         [
-            html.H2([title, f": {name(first['action'])}"]),
+            html.H2([title, f": {action(first['action'])}"]),
             html.P(visible(first["explanation"], 2_000), className="summary"),
             html.P(f"{visible(first['cluster'], 40)}, {window}: {_lost_now(first)}.", className="quiet"),
             *([html.H3("Why it rebalances"), *diagnosis_section(causes)] if causes else []),
@@ -93,10 +89,6 @@ def _group(state: State, rows: list[Row], causes: list[Row], *, is_whole: bool) 
         ],
         className="panel",
     )
-
-
-def name(action: str) -> str:
-    return NAMES.get(AdviceAction(action), action.replace("_", " "))
 
 
 def _lost_now(row: Row) -> str:
@@ -122,7 +114,7 @@ def _cells(row: Row) -> list[Cell]:
     is_replayed = row["lost_predicted"] is not None
     after = ABSENT if row["rebalances_predicted"] is None else f"{row['rebalances_predicted']:,}"
     return [
-        name(row["action"]),
+        action(row["action"]),
         amount(row["lost_predicted"]) if is_replayed else ABSENT,
         written.between(row["lost_predicted_low"], row["lost_predicted_high"]) if is_replayed else ABSENT,
         *_savings(row),
@@ -153,7 +145,7 @@ def _status(row: Row) -> str:
 def _details(row: Row) -> Component:
     return html.Details(
         [
-            html.Summary(f"How: {name(row['action'])}"),
+            html.Summary(f"How: {action(row['action'])}"),
             html.P(visible(row["explanation"], 2_000), className="quiet"),
             html.Ul([html.Li(visible(text, 300)) for text in row["preconditions"] or ()]),
             *(_paste(setting, text) for setting, text in dict(row["settings"] or ()).items()),

@@ -12,7 +12,16 @@ from dashboards.views.timeline import Segment
 from dashboards.zone import zone
 from schemas import loss_interval
 from schemas.folded_rows import count_of
-from schemas.states import DiagnosisCause, Evidence, GroupProtocol, GroupType, NotCosted, StallCause, Trigger
+from schemas.states import (
+    AdviceAction,
+    DiagnosisCause,
+    Evidence,
+    GroupProtocol,
+    GroupType,
+    NotCosted,
+    StallCause,
+    Trigger,
+)
 from schemas.written import count
 
 TRIGGERS = {
@@ -70,6 +79,13 @@ CAUSES = {
     DiagnosisCause.UNKNOWN: "not known",
 }
 """Suspected causes, as nouns."""
+
+ACTIONS = {
+    AdviceAction.NONE: "leave it as it is",
+    AdviceAction.CONSUMER_PROTOCOL: "consumer protocol (KIP-848)",
+    AdviceAction.CONSUMER_PROTOCOL_STATIC: "consumer protocol (KIP-848), static",
+}
+"""Names of actions whose value does not say what they are."""
 
 UNITS = {GroupType.CONSUMER: "partition", GroupType.STREAMS: "partition", GroupType.CONNECT: "task"}
 
@@ -139,6 +155,11 @@ def cause(name: str | None) -> str:
     return next((text for kind, text in CAUSES.items() if kind == name), visible(name, 40))
 
 
+def action(name: str) -> str:
+    """Return the action of an advice as a noun."""
+    return ACTIONS.get(AdviceAction(name), name.replace("_", " "))
+
+
 def rebalance_length(generation: Row) -> str:
     """Return the rebalance's length, or its bounds."""
     if generation["rebalance_ms"] is not None:
@@ -186,7 +207,9 @@ def rebalance(found: Rebalance) -> str:
     reason = not_costed(g)
     if reason is not None:
         parts.append(reason)
-    if is_costed(g):
+    if g["group_protocol"] == GroupProtocol.SHARE:
+        parts.append("what it cost is not observed")
+    elif is_costed(g):
         parts.append("the last member left, so no loss is counted" if idle else cost(found.stopped, word))
     if found.restarted:
         parts.append(f"later, static members that came back: {cost(found.restarted, word)}")

@@ -10,38 +10,24 @@ from dash import html
 from dash.development.base_component import Component
 
 from dashboards.lake.lake import Row, Rows
-from dashboards.text import amount, bounded, visible
+from dashboards.text import amount, visible
 from dashboards.views import sentences
 from dashboards.views.components import Cell, evidence_mark, facts, table
-from schemas.states import DiagnosisCause, Evidence, Verdict
+from dashboards.views.verdict_words import blamed, cause_of, hosts_of, instances_of, lost_of, opening
+from schemas.states import Evidence
 from schemas.written import capitalized, count, percent
 
-BLAMED = {
-    Verdict.BROKER: "the broker",
-    Verdict.CLIENT_APPLICATION: "the client application",
-    Verdict.DEPLOY_OR_SCALING: "a deploy or scaling",
-    Verdict.CONFIGURATION: "the configuration",
-    Verdict.UNKNOWN: "not known",
-}
 CLIENT_HOST = re.compile(r"(client_?host\s*[=:]\s*)[^,)\]}\s]+", re.IGNORECASE)
 LINES_SHOWN = 12
-NAMED = 5
-
-
-def blamed(name: str | None) -> str:
-    """Return what a verdict blames, as a noun."""
-    return next((text for kind, text in BLAMED.items() if kind == name), visible(name, 40))
 
 
 def verdict_sentence(row: Row | None) -> Component | None:
     """Return `It was the broker (observed): …` for a row of `verdicts`; None without a row."""
     if row is None:
         return None
-    is_known = row["verdict"] != Verdict.UNKNOWN
-    began = "It was " if row["evidence"] != Evidence.INFERRED else "It was probably "
-    begun = [began if is_known else "Broker or application: ", html.Strong(blamed(row["verdict"]))]
     reason = visible(row["reason"], 600)
-    return _sentence([*begun, " ", evidence_mark(row["evidence"]), f" {reason}"])
+    named = html.Strong(blamed(row["verdict"]))
+    return _sentence([opening(row), named, " ", evidence_mark(row["evidence"]), f" {reason}"])
 
 
 def verdict_panel(row: Row | None, episode: Sequence[Row], lines: Rows) -> Component | None:
@@ -54,10 +40,10 @@ def verdict_panel(row: Row | None, episode: Sequence[Row], lines: Rows) -> Compo
         return None
     pairs: list[tuple[str, Cell]] = [
         ("Verdict", html.Span([blamed(row["verdict"]), " ", evidence_mark(row["evidence"])])),
-        ("Cause", _cause(row)),
-        ("Who", _names(row["instances"])),
-        ("On", _names([name.removeprefix("/") for name in row["hosts"] or ()], nobody="host not known")),
-        ("Lost resource-seconds", _lost(row)),
+        ("Cause", cause_of(row)),
+        ("Who", instances_of(row)),
+        ("On", hosts_of(row)),
+        ("Lost resource-seconds", lost_of(row)),
         ("Proof", html.Ul([html.Li(html.Code(visible(each, 300))) for each in row["proof"]], className="proof")),
     ]
     if episode:
@@ -97,7 +83,7 @@ def group_panel(rows: Sequence[Row], word: str) -> list[Component]:
         [
             blamed(row["verdict"]),
             sentences.cause(row["cause"]),
-            _lost(row),
+            lost_of(row),
             f"{row['rebalances']:,}",
             f"{row['observed']:,}",
         ]
@@ -118,7 +104,7 @@ def fleet_panel(rows: Sequence[Row]) -> list[Component]:
         [
             blamed(row["verdict"]),
             sentences.cause(row["cause"]),
-            _lost(row),
+            lost_of(row),
             f"{row['groups']:,}",
             f"{row['rebalances']:,}",
             f"{row['observed']:,}",
@@ -149,8 +135,7 @@ def storm_verdict(row: Row) -> Component | None:
     found = row.get("verdicts")
     if not found or row.get("verdict") is None:
         return None
-    is_known = row["verdict"] != Verdict.UNKNOWN
-    begun = ["It was probably " if is_known else "Broker or application: ", html.Strong(blamed(row["verdict"]))]
+    begun = [opening({**row, "evidence": Evidence.INFERRED}), html.Strong(blamed(row["verdict"]))]
     return _sentence([*begun, " ", evidence_mark(Evidence.INFERRED), f" {capitalized(sums_sentence(found))}."])
 
 
@@ -172,23 +157,3 @@ def _sums(title: str, rows: Sequence[Row], body: Component, word: str) -> Compon
         )
     text += ". The newest rebalances get theirs with the next analysis"
     return html.Section([html.H2(title), html.P(f"{text}.", className="summary"), body], className="panel")
-
-
-def _cause(row: Row) -> str:
-    cause = sentences.cause(row["cause"])
-    if row["set_off_by"] in (row["cause"], DiagnosisCause.UNKNOWN):
-        return cause
-    return f"{cause}; set off by {sentences.cause(row['set_off_by'])}"
-
-
-def _names(names: Sequence[str] | None, nobody: str = "nobody in particular") -> str:
-    shown = [visible(name, 80) for name in (names or ())[:NAMED]]
-    more = len(names or ()) - len(shown)
-    return ", ".join(shown) + (f" and {more} more" if more > 0 else "") or nobody
-
-
-def _lost(row: Row) -> str:
-    estimate, low, high = (
-        row[f"lost{end}"] if f"lost{end}" in row else row[f"lost_resource_seconds{end}"] for end in ("", "_min", "_max")
-    )
-    return bounded(estimate, low, high, "bounds") if high else "none"

@@ -26,16 +26,12 @@ def dashboard_url(settings: Settings, alert: Alert) -> str:
         path = state.href("group", cluster=alert.cluster, group=alert.subject)
     else:
         path = state.href(RULES[alert.name].page)
-    return f"{_base(settings)}{path}"
+    return f"{settings.base_url}{path}"
 
 
 def runbook_url(settings: Settings, row: Mapping[str, Any]) -> str:
     """Return the address of the alert's runbook, from the settings or else on Regroup's pages."""
-    where = settings.runbook_url or f"{_base(settings)}/runbooks"
+    where = settings.runbook_url or f"{settings.base_url}/runbooks"
     if RUNBOOK not in where:
         where = f"{where.rstrip('/')}/{RUNBOOK}"
     return where.replace(RUNBOOK, str(row["alert_name"]))
-
-
-def _base(settings: Settings) -> str:
-    return (settings.dashboard_url or f"http://{settings.host}:{settings.port}").rstrip("/")

@@ -153,6 +153,11 @@ class Settings:
         return secrets
 
     @property
+    def base_url(self) -> str:
+        """Return the address of the pages without a slash at its end, as readers of alerts and answers reach them."""
+        return (self.dashboard_url or f"http://{self.host}:{self.port}").rstrip("/")
+
+    @property
     def limits(self) -> Limits:
         """Return the limits on sizes that clients choose."""
         return Limits(resources=self.max_resources, groups=self.max_groups, name_bytes=self.max_name_bytes)

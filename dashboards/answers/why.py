@@ -1,0 +1,152 @@
+"""Why a group rebalanced: the rebalance at a time, its verdict, what it cost and what would have avoided it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dashboards.lake.lake import Lake, Row
+from dashboards.queries.store import KnownSpan, Rebalance, Store, Wanted
+from dashboards.text import visible
+from dashboards.urlstate import Window
+from schemas.thresholds import DAY_MS
+
+SIMILAR = 5
+"""Groups with a similar name that are listed if there is no such group."""
+
+
+class NoAnswerError(Exception):
+    """There is no such group, or no rebalance of it. The text is one sentence that says what to do."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Why:
+    """The answer for one rebalance.
+
+    `away_ms` is the time between the instant that was asked for and the rebalance, 0 if it lies in it or none was
+    asked for. If none was, `of_episode` is the number of generations of the newest episode, of which this one cost
+    most; else it is 0. `verdict` is a row of `verdicts`; None if the rebalance is not judged (yet). `episode` has the
+    sums of the episode's verdicts if it has several generations. `advice` has the rows of the group's newest advice,
+    the best first.
+    """
+
+    cluster: str
+    group: Row
+    found: Rebalance
+    away_ms: int
+    of_episode: int
+    verdict: Row | None
+    episode: list[Row]
+    advice: list[Row]
+    seen: KnownSpan
+
+
+def why(lake: Lake, group: str, *, cluster: str = "", at: tuple[int, int] | None = None) -> Why:
+    """Return why a group rebalanced at a time, or last.
+
+    Args:
+        lake: the tables.
+        group: the group id.
+        cluster: the cluster's name; may be empty if only one cluster has the group.
+        at: the first and last millisecond that were asked for. The rebalance that took longest of those that overlap
+            them is chosen, else the nearest one.
+
+    Raises:
+        NoAnswerError: there is no such group, several clusters have it, or no rebalance of it is known.
+        LakeError: the tables cannot be read.
+    """
+    store = Store(lake)
+    row = _group(store, group, cluster)
+    cluster = row["cluster"]
+    seen = store.span(cluster)
+    assert seen is not None, "a cluster with a group has a span"
+    rows = _candidates(store, row, at)
+    generation, away_ms, of_episode = _newest(store, rows) if at is None else (*_nearest(rows, at), 0)
+    key = (cluster, group, generation["incarnation"], generation["generation_id"])
+    found = store.rebalance(*key)
+    assert found is not None, "its row was just read"
+    episode = found.episode
+    return Why(
+        cluster=cluster,
+        group=row,
+        found=found,
+        away_ms=away_ms,
+        of_episode=of_episode,
+        verdict=store.verdict(*key),
+        episode=store.episode_verdicts(episode) if episode is not None and episode["generations"] > 1 else [],
+        advice=[each for each in store.advice(group).rows if (each["cluster"], each["group_id"]) == (cluster, group)],
+        seen=seen,
+    )
+
+
+def _group(store: Store, group: str, cluster: str) -> Row:
+    seen = store.span()
+    if seen is None:
+        raise NoAnswerError("The warehouse has no groups yet: run `./regroup up`, or name another with --warehouse.")
+    if cluster and cluster not in seen.until:
+        raise NoAnswerError(
+            f"There is no cluster {visible(cluster, 60)}: --cluster is one of {_listed(sorted(seen.until))}."
+        )
+    rows = [row for name in sorted(seen.until) if cluster in ("", name) and (row := store.group(name, group))]
+    shown = visible(group, 120)
+    if len(rows) > 1:
+        names = _listed([row["cluster"] for row in rows])
+        raise NoAnswerError(f"Several clusters have a group {shown}: add --cluster with one of {names}.")
+    if rows:
+        return rows[0]
+    whole = Window(seen.first_at, seen.last_at + 1, is_live=False)
+    similar = [row["group_id"] for row in store.fleet(whole, group, Wanted(rows=SIMILAR)).rows]
+    hint = f"similar names are {_listed(similar)}" if similar else "the Fleet page lists all groups"
+    raise NoAnswerError(f"There is no group {shown}: {hint}.")
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(visible(name, 120) for name in names)
+
+
+def _candidates(store: Store, group: Row, at: tuple[int, int] | None) -> list[Row]:
+    """Return rebalances of the group, newest first: those of the day around the time, or if it has none, the newest."""
+    last = max(filter(None, (group["last_record_at"], group["first_seen_at"])), default=0) + 1
+    newest = Window(max(0, last - DAY_MS), last, is_live=False)
+    whole = Window(group["first_seen_at"] or 0, last, is_live=False)
+    days = [newest, whole] if at is None else [Window(max(0, at[0] - DAY_MS), at[1] + DAY_MS, is_live=False), whole]
+    for window in days:
+        if rows := store.generations(group["cluster"], group["group_id"], window).rows:
+            return rows
+    where = f"{visible(group['group_id'], 120)} is known in the cluster {visible(group['cluster'], 60)}"
+    raise NoAnswerError(f"No rebalance of the group {where}.")
+
+
+def _nearest(rows: Sequence[Row], at: tuple[int, int]) -> tuple[Row, int]:
+    first, last = at
+    away = {index: max(0, began(row) - last, first - ended(row)) for index, row in enumerate(rows)}
+    nearest = min(away, key=lambda index: (away[index], began(rows[index]) - ended(rows[index]), index))
+    return rows[nearest], away[nearest]
+
+
+def _newest(store: Store, rows: Sequence[Row]) -> tuple[Row, int, int]:
+    """Return the row of the newest episode that cost most, 0, and the number of the episode's generations.
+
+    If none is known to have cost anything, it is the newest one, and the number is 0.
+    """
+    newest = rows[0]
+    key = (newest["cluster"], newest["group_id"], newest["incarnation"], newest["generation_id"])
+    found = store.rebalance(*key)
+    episode = found.episode if found is not None else None
+    if episode is None:
+        return newest, 0, 0
+    first, last = episode["first_generation_id"], episode["last_generation_id"]
+    of = [r for r in rows if r["incarnation"] == newest["incarnation"] and first <= r["generation_id"] <= last]
+    most = max(of, key=lambda row: row["lost"], default=newest)
+    return most, 0, int(episode["generations"]) if most["lost"] else 0
+
+
+def began(generation: Row) -> int:
+    """Return the earliest time, in ms, at which the rebalance may have begun."""
+    earliest = generation["prepared_at_earliest"]
+    return int(generation["joined_at"] if earliest is None else min(earliest, generation["joined_at"]))
+
+
+def ended(generation: Row) -> int:
+    """Return when the rebalance completed (of a loop the last), or its join phase if it did not, in ms."""
+    return int(generation.get("last_completed_at") or generation["completed_at"] or generation["joined_at"])

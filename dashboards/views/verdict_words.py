@@ -1,0 +1,63 @@
+"""The parts of a verdict as text, for the pages and for answers without a page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dashboards.lake.lake import Row
+from dashboards.text import bounded, visible
+from dashboards.views import sentences
+from schemas.states import DiagnosisCause, Evidence, Verdict
+
+BLAMED = {
+    Verdict.BROKER: "the broker",
+    Verdict.CLIENT_APPLICATION: "the client application",
+    Verdict.DEPLOY_OR_SCALING: "a deploy or scaling",
+    Verdict.CONFIGURATION: "the configuration",
+    Verdict.UNKNOWN: "not known",
+}
+NAMED = 5
+
+
+def blamed(name: str | None) -> str:
+    """Return what a verdict blames, as a noun."""
+    return next((text for kind, text in BLAMED.items() if kind == name), visible(name, 40))
+
+
+def opening(row: Row) -> str:
+    """Return the words before what a row with `verdict` and `evidence` blames: `It was probably `."""
+    if row["verdict"] == Verdict.UNKNOWN:
+        return "Broker or application: "
+    return "It was probably " if row["evidence"] == Evidence.INFERRED else "It was "
+
+
+def cause_of(row: Row) -> str:
+    """Return the cause of a row of `verdicts`, and what set it off if that is another cause."""
+    cause = sentences.cause(row["cause"])
+    if row["set_off_by"] in (row["cause"], DiagnosisCause.UNKNOWN):
+        return cause
+    return f"{cause}; set off by {sentences.cause(row['set_off_by'])}"
+
+
+def instances_of(row: Row) -> str:
+    """Return the first instances that a row of `verdicts` names."""
+    return _names(row["instances"], "nobody in particular")
+
+
+def hosts_of(row: Row) -> str:
+    """Return the first hosts that a row of `verdicts` names."""
+    return _names([name.removeprefix("/") for name in row["hosts"] or ()], "host not known")
+
+
+def lost_of(row: Row) -> str:
+    """Return the loss with its bounds. The columns are `lost…` or `lost_resource_seconds…`."""
+    estimate, low, high = (
+        row[f"lost{end}"] if f"lost{end}" in row else row[f"lost_resource_seconds{end}"] for end in ("", "_min", "_max")
+    )
+    return bounded(estimate, low, high, "bounds") if high else "none"
+
+
+def _names(names: Sequence[str] | None, nobody: str) -> str:
+    shown = [visible(name, 80) for name in (names or ())[:NAMED]]
+    more = len(names or ()) - len(shown)
+    return ", ".join(shown) + (f" and {more} more" if more > 0 else "") or nobody
