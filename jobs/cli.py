@@ -43,6 +43,8 @@ COMMANDS = {
     "rebuild": ("jobs.build", "run_rebuild"),
     "copy": ("jobs.copy_tables", "run"),
     "why": ("jobs.why", "run"),
+    "top": ("jobs.top", "run"),
+    "advise": ("jobs.advise", "run"),
     "serve": ("jobs.serve", "run"),
     "capture": ("jobs.capture", "run"),
     "decode": ("jobs.decode", "run"),
@@ -54,7 +56,9 @@ COMMANDS = {
 }
 RECORDED = ("ingest", "build", "poll", "analyze", "notify", "quality", "maintain", "erase", "replay", "rebuild")
 """Commands that add a row to `job_runs`. `up` adds rows itself, also for its parts."""
-IN_FOLDER = ("up", "erase", "serve", "why")
+SERVED = ("serve", "why", "top", "advise")
+"""Commands that only read the tables, also through a SQL warehouse or in an object store."""
+IN_FOLDER = ("up", "erase", *SERVED)
 """Commands that need the tables in the warehouse's folder (`jobs.tables.location`)."""
 WITHOUT_PANDAS = ("build", "ingest", "replay", "up")
 """Commands that do without pandas, which none of them uses. Loading it takes half a second of a core, a third of the
@@ -75,6 +79,8 @@ FORKED = (
     "pyspark.worker",
 )
 """The modules of the processes that `up` and its Spark start."""
+RANGES = ("15m", "1h", "6h", "24h", "7d", "all")
+"""Ranges of `regroup top`: those of the pages, and everything that is known."""
 SCENARIOS = (
     "churn, kip848, migration, java, streams, connect, share, registry, reassignment, failover, sessions, offsets, "
     "lost, stuck, mismatch, storms, outage, clients"
@@ -163,15 +169,14 @@ def _bind_tables(settings: Settings, command: str) -> None:
     there = places.location(settings.warehouse) or wanted
     if there is None:
         return
-    is_served = command in ("serve", "why") and (settings.databricks is not None or places.is_address(there))
+    is_served = command in SERVED and (settings.databricks is not None or places.is_address(there))
     if command not in IN_FOLDER or is_served:
         if wanted is not None and command in (*RECORDED, "copy", "serve"):
             places.bind(settings.warehouse, wanted)
         return
-    instead = {
+    through = "read them through a SQL warehouse, with [databricks] in the settings file"
+    instead = dict.fromkeys(SERVED, through) | {
         "up": "run `ingest`, `build`, `analyze`, `poll` and `notify` instead, as processes or scheduled jobs",
-        "serve": "let the pages read them through a SQL warehouse, with [databricks] in the settings file",
-        "why": "let it read them through a SQL warehouse, with [databricks] in the settings file",
         "erase": "there is no way to do it yet",
     }
     raise UserError(f"`{command}` does not work with tables in {there}: {instead[command]}.")
@@ -241,7 +246,7 @@ def parser() -> argparse.ArgumentParser:
         help="first decode quarantined records again, for example after an update of Regroup",
     )
     _copy(add("copy", "copy the tables of a warehouse into another folder, a schema of a catalog or an object store"))
-    _why(add("why", "say why a group rebalanced: verdict, who, cost, what would have avoided it, proof"))
+    _answers(add)
     text = "record a live cluster into a capture folder, to attach to an incident or to replay"
     _capture(add("capture", text, kafka))
     _decode(add("decode", "print the records of __consumer_offsets as JSON lines, decoded", kafka))
@@ -274,15 +279,22 @@ def _lab(lab: argparse.ArgumentParser) -> None:
     lab.add_argument("--seed", type=int, default=1, help="random seed of the scenario")
 
 
-def _why(why: argparse.ArgumentParser) -> None:
-    why.add_argument("group", metavar="GROUP", help="group id")
+def _answers(add: Callable[[str, str], argparse.ArgumentParser]) -> None:
+    why = add("why", "say why a group rebalanced: verdict, who, cost, what would have avoided it, proof")
+    advise = add("advise", "say what a group should change, what that saves, and what to paste")
+    top = add("top", "list the groups that lost most in a range of time")
+    for of_group in (why, advise):
+        of_group.add_argument("group", metavar="GROUP", help="group id")
+        of_group.add_argument("--cluster", metavar="NAME", help="name of the cluster, if several have the group")
+    for command in (why, advise, top):
+        command.add_argument("--json", action="store_true", help="print the answer as JSON")
+    top.add_argument("--last", choices=RANGES, default="24h", help="range of time that ends now (default: %(default)s)")
+    top.add_argument("--rows", type=int, default=20, metavar="N", help="number of groups (default: %(default)s)")
     why.add_argument(
         "--at",
         metavar="TIME",
         help="time of the rebalance: 12:03 (the last one, UTC) or 2026-11-21T12:03:07Z (default: the newest rebalance)",
     )
-    why.add_argument("--cluster", metavar="NAME", help="name of the cluster, if several have the group")
-    why.add_argument("--json", action="store_true", help="print the answer as JSON")
 
 
 def _capture(capture: argparse.ArgumentParser) -> None:

@@ -2,15 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from typing import TypeVar
 
+from dashboards.answers.why import NoAnswerError
 from dashboards.lake.address import address
 from dashboards.lake.databricks_tables import lake as databricks
-from dashboards.lake.lake import LakeError, LocalLake, WarmLake
+from dashboards.lake.lake import Lake, LakeError, LocalLake, WarmLake
 from jobs.config.declared import secret
 from jobs.config.errors import UserError
 from jobs.config.settings import Settings
 from jobs.tables.location import location
+
+T = TypeVar("T")
+
+
+def asked(settings: Settings, question: Callable[[Lake], T]) -> T:
+    """Return the answer of the tables to a question.
+
+    Raises:
+        UserError: there is no answer, or the tables cannot be read.
+    """
+    try:
+        return question(lake(settings))
+    except (NoAnswerError, LakeError) as error:
+        raise UserError(str(error)) from None
 
 
 def lake(settings: Settings) -> WarmLake:

@@ -9,13 +9,12 @@ import sys
 import time
 from datetime import UTC, datetime, timedelta
 
-from dashboards.answers.why import NoAnswerError, Why, why
+from dashboards.answers.why import Why, why
 from dashboards.answers.why_text import is_answered, why_text, why_values
-from dashboards.lake.lake import LakeError
 from dashboards.urlstate import State
 from jobs.config.errors import UserError
 from jobs.config.settings import Settings
-from jobs.lake import lake
+from jobs.lake import asked
 from pipelines.marks import moment
 
 CLOCK = re.compile(r"([0-9]{1,2}):([0-9]{2})(?::([0-9]{2}))?")
@@ -34,10 +33,7 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
         at = None if args.at is None else span_of(args.at, now_ms)
     except ValueError as error:
         raise UserError(f"--at {error}.") from None
-    try:
-        found = why(lake(settings), args.group, cluster=args.cluster or "", at=at)
-    except (NoAnswerError, LakeError) as error:
-        raise UserError(str(error)) from None
+    found = asked(settings, lambda lake: why(lake, args.group, cluster=args.cluster or "", at=at))
     state = {"now_ms": now_ms, "stale_ms": round(settings.stale_seconds * 1000)}
     if args.json:
         json.dump(why_values(found, _url(settings, found), **state), sys.stdout, indent=2)

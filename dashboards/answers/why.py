@@ -56,7 +56,7 @@ def why(lake: Lake, group: str, *, cluster: str = "", at: tuple[int, int] | None
         LakeError: the tables cannot be read.
     """
     store = Store(lake)
-    row = _group(store, group, cluster)
+    row = group_of(store, group, cluster)
     cluster = row["cluster"]
     seen = store.span(cluster)
     assert seen is not None, "a cluster with a group has a span"
@@ -79,7 +79,12 @@ def why(lake: Lake, group: str, *, cluster: str = "", at: tuple[int, int] | None
     )
 
 
-def _group(store: Store, group: str, cluster: str) -> Row:
+def group_of(store: Store, group: str, cluster: str) -> Row:
+    """Return the row of a group. `cluster` may be empty if only one cluster has the group.
+
+    Raises:
+        NoAnswerError: there is no such group, or several clusters have it.
+    """
     seen = store.span()
     if seen is None:
         raise NoAnswerError("The warehouse has no groups yet: run `./regroup up`, or name another with --warehouse.")

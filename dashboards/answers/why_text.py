@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from textwrap import fill, wrap
 from typing import Any
 
 from dashboards.answers.why import Why, began, ended
+from dashboards.answers.written import WIDTH, at
 from dashboards.lake.lake import Row
 from dashboards.text import duration, instant, span, visible
 from dashboards.views import sentences
@@ -18,9 +18,6 @@ from schemas.written import amount, count
 
 LABEL = 10
 """Width of the labels' column."""
-
-WIDTH = 110
-"""Longest line of prose. Proof is not wrapped, so that it can be searched for."""
 
 PROOFS = 6
 
@@ -109,8 +106,8 @@ def why_values(found: Why, url: str, *, now_ms: int, stale_ms: int) -> dict[str,
         "cluster": found.cluster,
         "group_id": found.group["group_id"],
         "state": found.group["state"],
-        "open_rebalance_since_at": _at(found.group["open_rebalance_since_at"]),
-        "newest_record_at": _at(until),
+        "open_rebalance_since_at": at(found.group["open_rebalance_since_at"]),
+        "newest_record_at": at(until),
         "is_stale": now_ms - until > stale_ms,
         "away_ms": found.away_ms,
         "rebalance": {
@@ -118,7 +115,7 @@ def why_values(found: Why, url: str, *, now_ms: int, stale_ms: int) -> dict[str,
             **{name: g[name] for name in ("member_count", "trigger", "trigger_evidence", "trigger_member_id")},
             **{name: g[name] for name in ("rebalance_ms", "rebalance_ms_min", "rebalance_ms_max", "evidence")},
             **{
-                name: _at(g[name])
+                name: at(g[name])
                 for name in ("prepared_at", "prepared_at_earliest", "prepared_at_latest", "joined_at", "completed_at")
             },
             "sentence": sentences.rebalance(found.found),
@@ -140,7 +137,3 @@ VERDICT = (
 
 ADVISED = ("action", "status", "explanation", "lost_now", "saving", "saving_low", "saving_high", "preconditions")
 """Columns of `advice` in the answer."""
-
-
-def _at(ms: int | None) -> str | None:
-    return None if ms is None else datetime.fromtimestamp(ms / 1000, UTC).isoformat(timespec="milliseconds")

@@ -20,19 +20,10 @@ from pipelines.arrow_types import stored
 from schemas.silver import GROUPS
 from testing import sample
 from testing.alerts.rows import row
-from testing.warehouses import recorded
 from tests.ui.pages.hostile import STRINGS
 
 GROUP = "billing-worker"
 URL = "https://regroup.example/rebalance?x"
-
-
-@pytest.fixture(scope="module")
-def clusters(tmp_path_factory):
-    """The warehouse of recorded clusters."""
-    folder = tmp_path_factory.mktemp("recorded")
-    recorded.write(folder)
-    return folder
 
 
 def text_of(found, now, stale_ms=10**12):

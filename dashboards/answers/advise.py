@@ -1,0 +1,116 @@
+"""What a group should change: its newest advice with the saving, the conditions and the text to paste."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from textwrap import fill, wrap
+from typing import Any
+
+from dashboards.answers.why import NoAnswerError, group_of
+from dashboards.answers.written import WIDTH, at
+from dashboards.lake.lake import Lake, Row
+from dashboards.queries.store import Store
+from dashboards.text import instant, span, visible
+from dashboards.urlstate import Window
+from dashboards.views import sentences
+from dashboards.zone import zone
+from schemas import written
+from schemas.states import AdviceAction, ClientLibrary
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Advised:
+    """The rows of a group's newest advice, the best first, and the client libraries that its members use."""
+
+    group: Row
+    rows: list[Row]
+    libraries: list[str]
+
+
+def advise(lake: Lake, group: str, *, cluster: str = "") -> Advised:
+    """Return the newest advice for a group. `cluster` may be empty if only one cluster has the group.
+
+    Raises:
+        NoAnswerError: there is no such group, several clusters have it, or it is not analyzed yet.
+        LakeError: the tables cannot be read.
+    """
+    store = Store(lake)
+    row = group_of(store, group, cluster)
+    rows = [r for r in store.advice(group).rows if (r["cluster"], r["group_id"]) == (row["cluster"], group)]
+    if not rows:
+        raise NoAnswerError(f"The group {visible(group, 120)} is not analyzed yet: run `./regroup analyze`.")
+    view = Window(rows[0]["window_start_at"], rows[0]["window_end_at"] + 1, is_live=False)
+    libraries = [each["client_library"] for each in store.libraries(row["cluster"], group, view)]
+    known = [name for name in dict.fromkeys(libraries) if name not in (None, ClientLibrary.UNKNOWN)]
+    return Advised(group=row, rows=rows, libraries=known)
+
+
+def recommended(found: Advised) -> list[Row]:
+    """Return the rows that recommend a change."""
+    return [row for row in found.rows if row["is_recommended"] and row["action"] != AdviceAction.NONE]
+
+
+def advise_text(found: Advised) -> str:
+    """Return the advice as lines of text: each recommended change, or why none is."""
+    return "\n".join(_lines(found)) + "\n"
+
+
+def _lines(found: Advised) -> Iterator[str]:
+    first = found.rows[0]
+    window = f"{span(instant(first['window_start_at'])[:19], instant(first['window_end_at'])[:19])} {zone()}"
+    yield f"{visible(found.group['group_id'], 120)} in {visible(found.group['cluster'], 60)}, {window}"
+    yield ""
+    changes = recommended(found)
+    if not changes:
+        yield "No change is recommended."
+        yield from wrap(visible(first["explanation"], 2_000), WIDTH)
+    for number, row in enumerate(changes, 1):
+        yield f"{number}. {written.capitalized(sentences.action(row['action']))}{_saving(row)}"
+        yield fill(visible(row["explanation"], 2_000), WIDTH, initial_indent="   ", subsequent_indent="   ")
+        for text in row["preconditions"] or ():
+            yield fill(visible(text, 300), WIDTH, initial_indent="   - ", subsequent_indent="     ")
+        for place, text in _settings(found, row).items():
+            yield f"   {place}:"
+            yield from (f"       {visible(line, 400)}" for line in text.splitlines())
+        yield ""
+
+
+def _saving(row: Row) -> str:
+    if row["saving_measured"] is not None:
+        return f": {written.signed(row['saving_measured'])} resource-seconds, measured"
+    if row["saving"] is None:
+        return ""
+    low, high = row.get("saving_low"), row.get("saving_high")
+    between = "" if low is None or high is None else f" ({written.signed_between(low, high)})"
+    return f": {written.signed(row['saving'])}{between} resource-seconds, modelled"
+
+
+def _settings(found: Advised, row: Row) -> dict[str, str]:
+    """Return the text to paste for the group's client libraries; for all places if none of them has its own."""
+    settings: dict[str, str] = dict(row["settings"] or ())
+    mine = {place: text for place, text in settings.items() if place in found.libraries}
+    return mine or settings
+
+
+def advise_values(found: Advised) -> dict[str, Any]:
+    """Return the advice as values of JSON: all evaluated changes, the best first, with times in ISO 8601 (UTC)."""
+    first = found.rows[0]
+    return {
+        "cluster": found.group["cluster"],
+        "group_id": found.group["group_id"],
+        "from": at(first["window_start_at"]),
+        "to": at(first["window_end_at"]),
+        "client_libraries": found.libraries,
+        "changes": [
+            {name: row.get(name) for name in COLUMNS} | {"settings": dict(row["settings"] or ())} for row in found.rows
+        ],
+    }
+
+
+COLUMNS = (
+    "action", "is_recommended", "status", "lost_now", "lost_predicted", "lost_predicted_low", "lost_predicted_high",
+    "saving", "saving_low", "saving_high", "saving_measured", "rebalances_now", "rebalances_predicted", "preconditions",
+    "explanation",
+)  # fmt: skip
+"""Columns of `advice` in the answer."""
