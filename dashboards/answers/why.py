@@ -8,8 +8,12 @@ from dataclasses import dataclass
 from dashboards.lake.lake import Lake, Row
 from dashboards.queries.store import KnownSpan, Rebalance, Store, Wanted
 from dashboards.text import visible
-from dashboards.urlstate import Window
+from dashboards.urlstate import LATEST, Window
+from schemas.folded_rows import count_of
 from schemas.thresholds import DAY_MS
+
+REACHES = (0, 60_000, 3_600_000, DAY_MS)
+"""Milliseconds around a time within which a rebalance is looked for, one after the other, and at last everywhere."""
 
 SIMILAR = 5
 """Groups with a similar name that are listed if there is no such group."""
@@ -60,8 +64,11 @@ def why(lake: Lake, group: str, *, cluster: str = "", at: tuple[int, int] | None
     cluster = row["cluster"]
     seen = store.span(cluster)
     assert seen is not None, "a cluster with a group has a span"
-    rows = _candidates(store, row, at)
-    generation, away_ms, of_episode = _newest(store, rows) if at is None else (*_nearest(rows, at), 0)
+    away_ms = of_episode = 0
+    if at is None:
+        generation, of_episode = _newest(store, row)
+    else:
+        generation, away_ms = _at(store, row, at)
     key = (cluster, group, generation["incarnation"], generation["generation_id"])
     found = store.rebalance(*key)
     assert found is not None, "its row was just read"
@@ -109,41 +116,52 @@ def _listed(names: Sequence[str]) -> str:
     return ", ".join(visible(name, 120) for name in names)
 
 
-def _candidates(store: Store, group: Row, at: tuple[int, int] | None) -> list[Row]:
-    """Return rebalances of the group, newest first: those of the day around the time, or if it has none, the newest."""
-    last = max(filter(None, (group["last_record_at"], group["first_seen_at"])), default=0) + 1
-    newest = Window(max(0, last - DAY_MS), last, is_live=False)
-    whole = Window(group["first_seen_at"] or 0, last, is_live=False)
-    days = [newest, whole] if at is None else [Window(max(0, at[0] - DAY_MS), at[1] + DAY_MS, is_live=False), whole]
-    for window in days:
-        if rows := store.generations(group["cluster"], group["group_id"], window).rows:
-            return rows
-    where = f"{visible(group['group_id'], 120)} is known in the cluster {visible(group['cluster'], 60)}"
-    raise NoAnswerError(f"No rebalance of the group {where}.")
+def _at(store: Store, group: Row, at: tuple[int, int]) -> tuple[Row, int]:
+    """Return the rebalance at this time or the nearest one, and its distance in ms.
 
-
-def _nearest(rows: Sequence[Row], at: tuple[int, int]) -> tuple[Row, int]:
-    first, last = at
-    away = {index: max(0, began(row) - last, first - ended(row)) for index, row in enumerate(rows)}
-    nearest = min(away, key=lambda index: (away[index], began(rows[index]) - ended(rows[index]), index))
-    return rows[nearest], away[nearest]
-
-
-def _newest(store: Store, rows: Sequence[Row]) -> tuple[Row, int, int]:
-    """Return the row of the newest episode that cost most, 0, and the number of the episode's generations.
-
-    If none is known to have cost anything, it is the newest one, and the number is 0.
+    Each look is wider than the one before, because a look returns the newest rows only.
     """
+    first, last = at
+    for reach in (*REACHES, max(first, LATEST - last - 1)):
+        window = Window(max(0, first - reach), last + reach + 1, is_live=False)
+        rows = store.generations(group["cluster"], group["group_id"], window).rows
+        nearest = min(rows, key=lambda row: (_away(row, at), began(row) - ended(row)), default=None)
+        if nearest is not None and (_away(nearest, at) <= reach or reach > REACHES[-1]):
+            return nearest, _away(nearest, at)
+    raise _none(group)
+
+
+def _away(generation: Row, at: tuple[int, int]) -> int:
+    return max(0, began(generation) - at[1], at[0] - ended(generation))
+
+
+def _newest(store: Store, group: Row) -> tuple[Row, int]:
+    """Return the rebalance of the newest episode that cost most, and the number of the episode's generations.
+
+    The number is 0 if none is known to have cost anything, or if the episode has more rows than were read.
+    """
+    last = max(filter(None, (group["last_record_at"], group["first_seen_at"])), default=0) + 1
+    rows: list[Row] = []
+    for since in (max(0, last - DAY_MS), 0):
+        rows = rows or store.generations(group["cluster"], group["group_id"], Window(since, last, is_live=False)).rows
+    if not rows:
+        raise _none(group)
     newest = rows[0]
     key = (newest["cluster"], newest["group_id"], newest["incarnation"], newest["generation_id"])
     found = store.rebalance(*key)
     episode = found.episode if found is not None else None
     if episode is None:
-        return newest, 0, 0
-    first, last = episode["first_generation_id"], episode["last_generation_id"]
-    of = [r for r in rows if r["incarnation"] == newest["incarnation"] and first <= r["generation_id"] <= last]
+        return newest, 0
+    first_id, last_id = episode["first_generation_id"], episode["last_generation_id"]
+    of = [r for r in rows if r["incarnation"] == newest["incarnation"] and first_id <= r["generation_id"] <= last_id]
     most = max(of, key=lambda row: row["lost"], default=newest)
-    return most, 0, int(episode["generations"]) if most["lost"] else 0
+    is_whole = count_of(of) >= episode["generations"]
+    return most, int(episode["generations"]) if most["lost"] and is_whole else 0
+
+
+def _none(group: Row) -> NoAnswerError:
+    where = f"{visible(group['group_id'], 120)} is known in the cluster {visible(group['cluster'], 60)}"
+    return NoAnswerError(f"No rebalance of the group {where}.")
 
 
 def began(generation: Row) -> int:
