@@ -50,11 +50,13 @@ def span_of(at: str, now_ms: int) -> tuple[int, int]:
     `regroup mark`, and mean one second.
 
     Raises:
-        ValueError: it is no time; the message describes the accepted forms.
+        ValueError: it is no time, or one in the future; the message describes the accepted forms.
     """
     clock = CLOCK.fullmatch(at.strip())
     if clock is None:
         first = round(moment(at).timestamp() * 1000)
+        if first > now_ms:
+            raise ValueError(f"{at!r} is in the future")
         return first, first + 999
     hour, minute, second = (int(part or 0) for part in clock.groups())
     now = datetime.fromtimestamp(now_ms / 1000, UTC)

@@ -121,6 +121,7 @@ def test_what_is_missing_is_one_sentence_and_exit_code_2(clusters, tmp_path, cap
     assert "There is no cluster x: --cluster is one of churn, " in said("nobody", "--cluster", "x", *here)
     assert "--at 'noon' is not a valid time" in said("imports-joiner", "--at", "noon", *here)
     assert "--at '12:99' is not a time of day: write 12:03" in said("imports-joiner", "--at", "12:99", *here)
+    assert "--at '9999-12-31T23:59:59Z' is in the future." in said("x", "--at", "9999-12-31T23:59:59Z", *here)
     assert "The warehouse has no groups yet" in said("nobody", "--warehouse", str(tmp_path))
 
 
