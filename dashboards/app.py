@@ -331,12 +331,13 @@ def serve(lake: WarmLake, *, host: str, port: int, access: Access) -> int:
         sys.stderr.write(f"{refusal(host, port, error)}\n")
         return 2
     # The server shuts down cleanly on SystemExit. A shell's background jobs ignore SIGINT. The signal may follow the
-    # address at once.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    sys.stdout.write(f"Pages: http://{host}:{server.effective_port}/\n")
-    sys.stdout.flush()
-    keep_trimmed()
-    server.run()
+    # address at once, before the server runs.
+    with suppress(SystemExit, KeyboardInterrupt):
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+        sys.stdout.write(f"Pages: http://{host}:{server.effective_port}/\n")
+        sys.stdout.flush()
+        keep_trimmed()
+        server.run()
     sys.stdout.flush()
     # A request may still run in DuckDB, and interpreter shutdown would crash it. Nothing is written here.
     os._exit(0)
