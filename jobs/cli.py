@@ -45,6 +45,7 @@ COMMANDS = {
     "why": ("jobs.why", "run"),
     "top": ("jobs.top", "run"),
     "advise": ("jobs.advise", "run"),
+    "report": ("jobs.report", "run"),
     "serve": ("jobs.serve", "run"),
     "capture": ("jobs.capture", "run"),
     "decode": ("jobs.decode", "run"),
@@ -56,7 +57,7 @@ COMMANDS = {
 }
 RECORDED = ("ingest", "build", "poll", "analyze", "notify", "quality", "maintain", "erase", "replay", "rebuild")
 """Commands that add a row to `job_runs`. `up` adds rows itself, also for its parts."""
-SERVED = ("serve", "why", "top", "advise")
+SERVED = ("serve", "why", "top", "advise", "report")
 """Commands that only read the tables, also through a SQL warehouse or in an object store."""
 IN_FOLDER = ("up", "erase", *SERVED)
 """Commands that need the tables in the warehouse's folder (`jobs.tables.location`)."""
@@ -289,6 +290,11 @@ def _answers(add: Callable[[str, str], argparse.ArgumentParser]) -> None:
     for command in (why, advise, top):
         command.add_argument("--json", action="store_true", help="print the answer as JSON")
     top.add_argument("--last", choices=RANGES, default="24h", help="range of time that ends now (default: %(default)s)")
+    report = add("report", "write a report of the last days: what rebalances cost by cause, group and storm")
+    report.add_argument("--days", type=int, default=7, metavar="N", help="number of days (default: %(default)s)")
+    report.add_argument(
+        "--format", choices=("markdown", "html", "json"), default="markdown", help="default: %(default)s"
+    )
     top.add_argument("--rows", type=int, default=20, metavar="N", help="number of groups (default: %(default)s)")
     why.add_argument(
         "--at",

@@ -1,0 +1,205 @@
+"""What rebalances cost in a range of days: by cause, by group, by storm, and against the same days before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from dashboards.answers.blocks import Block, Heading, Paragraph, TextTable
+from dashboards.answers.why import NoAnswerError
+from dashboards.answers.written import at
+from dashboards.lake.lake import Lake, Row
+from dashboards.queries.store import KnownSpan, Store, Wanted
+from dashboards.text import duration, instant, visible
+from dashboards.urlstate import Window
+from dashboards.views import sentences
+from dashboards.views.verdict_words import blamed
+from dashboards.zone import zone
+from schemas import loss_interval, written
+from schemas.states import AdviceAction
+from schemas.written import amount, count
+
+GROUPS = 10
+STORMS = 5
+
+
+class WorstGroup(NamedTuple):
+    """A group, its sums by verdict and cause (the greatest loss first), and its recommended change, if any."""
+
+    row: Row
+    verdicts: list[Row]
+    advice: Row | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """A range of time, and the range of the same length before it. `groups` are those that lost most."""
+
+    window: Window
+    totals: Row
+    verdicts: list[Row]
+    before: Window
+    totals_before: Row
+    verdicts_before: list[Row]
+    groups: list[WorstGroup]
+    storms: list[Row]
+    seen: KnownSpan
+
+    @property
+    def is_observed(self) -> bool:
+        """Return whether anything is known of the range."""
+        return self.seen.first_at < self.window.end and self.seen.last_at >= self.window.start
+
+    @property
+    def has_before(self) -> bool:
+        """Return whether all of the range before it lies after the first known record."""
+        return self.seen.first_at <= self.before.start
+
+
+def report(lake: Lake, window: Window) -> Report:
+    """Return the report of a range.
+
+    Raises:
+        NoAnswerError: no group is known.
+        LakeError: the tables cannot be read.
+    """
+    store = Store(lake)
+    seen = store.span()
+    if seen is None:
+        raise NoAnswerError("The warehouse has no groups yet: run `./regroup up`, or name another with --warehouse.")
+    before = Window(window.start - window.width, window.start, is_live=False)
+    worst = store.fleet(window, wanted=Wanted(rows=GROUPS, order="lost", least_lost=written.NOTHING)).rows
+    return Report(
+        window=window,
+        totals=store.totals(window),
+        verdicts=store.fleet_verdicts(window),
+        before=before,
+        totals_before=store.totals(before),
+        verdicts_before=store.fleet_verdicts(before),
+        groups=[_group(store, row, window) for row in worst],
+        storms=store.storms(window).rows,
+        seen=seen,
+    )
+
+
+def _group(store: Store, row: Row, window: Window) -> WorstGroup:
+    cluster, name = row["cluster"], row["group_id"]
+    advice = [
+        each
+        for each in store.advice(name).rows
+        if (each["cluster"], each["group_id"]) == (cluster, name)
+        and each["is_recommended"]
+        and each["action"] != AdviceAction.NONE
+    ]
+    return WorstGroup(row, store.group_verdicts(cluster, name, window), advice[0] if advice else None)
+
+
+def blocks(found: Report, *, now_ms: int, stale_ms: int) -> Iterator[Block]:
+    """Yield the report as headings, paragraphs and tables of plain text."""
+    first, last = (instant(ms)[:16] for ms in (found.window.start, found.window.end))
+    yield Heading(1, f"Rebalances from {first} to {last} {zone()}")
+    for name, until in sorted(found.seen.until.items()):
+        if found.window.end - until > stale_ms:
+            age = duration(max(0, now_ms - until))
+            yield Paragraph(
+                f"The newest record of {visible(name, 60)} is {age} old: nothing is known of the time since."
+            )
+    if not found.is_observed:
+        yield Paragraph("Nothing is known of this range.")
+        return
+    if (begin := found.seen.first_at) > found.window.start:
+        yield Paragraph(f"The first record is of {instant(begin)[:19]} {zone()}: nothing is known of the time before.")
+    totals = found.totals
+    lost = loss_interval.written(totals["lost"], totals["lost_low"], totals["lost_high"])
+    yield Paragraph(f"{count(totals['rebalances'], 'rebalance')}, {lost} resource-seconds lost. {_change(found)}")
+    yield Heading(2, "By cause")
+    yield TextTable(("Blamed on", "Cause", "Lost", "Before", "Rebalances", "Before"), _causes(found))
+    yield Heading(2, "Groups that lost most")
+    yield TextTable(
+        ("Group", "Cluster", "Lost resource-seconds", "Rebalances", "Mostly", "Recommended change"),
+        [_cells(group) for group in found.groups],
+    )
+    yield Heading(2, "Storms")
+    yield Paragraph(f"{count(len(found.storms), 'storm')}." if found.storms else "None.")
+    if found.storms:
+        yield TextTable(("From", "Groups", "Lost resource-seconds"), [_storm(row) for row in found.storms[:STORMS]])
+
+
+def _change(found: Report) -> str:
+    length = f"In the {duration(found.before.width)} before, "
+    if not found.has_before:
+        return f"{length}not everything was recorded, so there is no comparison."
+    before = found.totals_before
+    return f"{length}{count(before['rebalances'], 'rebalance')} lost {amount(before['lost'])}."
+
+
+def _causes(found: Report) -> list[tuple[str, ...]]:
+    before = {(row["verdict"], row["cause"]): row for row in found.verdicts_before}
+    now = {(row["verdict"], row["cause"]): row for row in found.verdicts}
+    rows = []
+    for key in [*now, *(key for key in before if key not in now)]:
+        pair = [of.get(key, {"lost": 0.0, "rebalances": 0}) for of in (now, before)]
+        lost, rebalances = [amount(each["lost"]) for each in pair], [f"{each['rebalances']:,}" for each in pair]
+        if not found.has_before:
+            lost[1] = rebalances[1] = "not known"
+        rows.append((blamed(key[0]), sentences.cause(key[1]), *lost, *rebalances))
+    return rows
+
+
+def _cells(group: WorstGroup) -> tuple[str, ...]:
+    row, advice = group.row, group.advice
+    mostly = sentences.cause(group.verdicts[0]["cause"]) if group.verdicts else "not analyzed yet"
+    lost = loss_interval.written(row["lost"], row["lost_low"], row["lost_high"])
+    change = "none"
+    if advice is not None:
+        saving = advice["saving"] if advice["saving_measured"] is None else advice["saving_measured"]
+        grade = "modelled" if advice["saving_measured"] is None else "measured"
+        change = sentences.action(advice["action"])
+        change += "" if saving is None else f", {written.signed(saving)} ({grade})"
+    names = (visible(row["group_id"], 80), visible(row["cluster"], 40))
+    return (*names, lost, f"{row['rebalances']:,}", mostly, change)
+
+
+def _storm(row: Row) -> tuple[str, ...]:
+    return (f"{instant(row['started_at'])[:19]} {zone()}", f"{row['groups']:,}", loss_interval.of_row(row))
+
+
+def report_values(found: Report, *, now_ms: int, stale_ms: int) -> dict[str, Any]:
+    """Return the report as values of JSON, with times in ISO 8601 (UTC). Sums that are not known are null."""
+    columns = ("verdict", "cause", "rebalances", "groups", "lost", "lost_min", "lost_max", "observed")
+    losses = ("rebalances", "lost", "lost_min", "lost_max", "lost_low", "lost_high")
+    advised = ("action", "saving", "saving_low", "saving_high", "saving_measured")
+    storms = ("cluster", "storm_id", "scope", "groups", "rebalances", "lost_resource_seconds", "suspected_cause")
+
+    def sums(rows: list[Row]) -> list[Row]:
+        return [{name: row[name] for name in columns} for row in rows]
+
+    return {
+        "from": at(found.window.start),
+        "to": at(found.window.end),
+        "is_observed": found.is_observed,
+        "newest_records": {
+            name: {"at": at(until), "is_stale": now_ms - until > stale_ms} for name, until in found.seen.until.items()
+        },
+        "totals": found.totals if found.is_observed else None,
+        "verdicts": sums(found.verdicts),
+        "before": {
+            "from": at(found.before.start),
+            "totals": found.totals_before if found.has_before else None,
+            "verdicts": sums(found.verdicts_before) if found.has_before else None,
+        },
+        "groups": [
+            {
+                **{name: group.row[name] for name in ("cluster", "group_id", *losses)},
+                "verdicts": [{name: row[name] for name in columns if name != "groups"} for row in group.verdicts],
+                "advice": None if group.advice is None else {name: group.advice.get(name) for name in advised},
+            }
+            for group in found.groups
+        ],
+        "storms": [
+            {name: row[name] for name in storms}
+            | {"started_at": at(row["started_at"]), "ended_at": at(row["ended_at"])}
+            for row in found.storms
+        ],
+    }

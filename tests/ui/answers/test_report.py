@@ -1,0 +1,112 @@
+"""`regroup report`: sums of the tables, compared only where everything was recorded, in documents without markup."""
+
+from __future__ import annotations
+
+import json
+import re
+from html.parser import HTMLParser
+
+import pytest
+
+from dashboards.answers.blocks import Heading, Paragraph, TextTable, html, markdown
+from dashboards.answers.report import blocks, report, report_values
+from dashboards.lake.lake import LocalLake
+from dashboards.queries.store import Store
+from dashboards.urlstate import Window
+from jobs.cli import main
+from testing import sample
+from tests.ui.pages.hostile import STRINGS
+
+STALE = {"stale_ms": 120_000}
+ELEMENTS = {
+    *["html", "head", "meta", "title", "style", "body", "h1", "h2", "p", "table", "thead", "tbody", "tr", "th", "td"]
+}
+BEGIN = {"markdown": "# Rebalances from", "html": "<!doctype html>", "json": '{\n  "from": '}
+
+
+class Page(HTMLParser):
+    """Collects the elements of a page."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.elements: set[str] = set()
+
+    def handle_starttag(self, tag, attrs):
+        self.elements.add(tag)
+
+
+def elements(text) -> set[str]:
+    page = Page()
+    page.feed(text)
+    return page.elements
+
+
+def test_the_report_has_the_sums_of_the_tables(clusters):
+    lake = LocalLake(clusters)
+    seen = Store(lake).span()
+    window = Window(seen.first_at, seen.last_at + 1, is_live=False)
+    found = report(lake, window)
+    assert Store(lake).totals(window) == found.totals
+    assert found.totals["rebalances"] >= sum(row["rebalances"] for row in found.verdicts) > 0
+    lost = [group.row["lost"] for group in found.groups]
+    assert sorted(lost, reverse=True) == lost
+    assert min(lost) > 0
+    values = json.loads(json.dumps(report_values(found, now_ms=seen.last_at, **STALE)))
+    assert found.totals == values["totals"]
+    assert [group.row["group_id"] for group in found.groups] == [group["group_id"] for group in values["groups"]]
+    assert values["before"]["totals"] is None
+
+
+def test_a_range_after_recorded_ones_is_compared_with_them(clusters):
+    lake = LocalLake(clusters)
+    seen = Store(lake).span()
+    middle = (seen.first_at + seen.last_at) // 2
+    found = report(lake, Window(middle, middle + (middle - seen.first_at), is_live=False))
+    assert found.has_before
+    text = markdown(blocks(found, now_ms=seen.last_at, **STALE))
+    before = Store(lake).totals(Window(seen.first_at, middle, is_live=False))
+    assert f"before, {before['rebalances']} rebalances lost " in text
+    assert "| not known | " not in text.split("## Groups")[0].replace("| not known | not known |", "")
+
+
+def test_what_was_not_recorded_is_said_and_never_compared(clusters):
+    lake = LocalLake(clusters)
+    seen = Store(lake).span()
+    week = Window(seen.last_at - 7 * 86_400_000, seen.last_at + 600_000, is_live=False)
+    text = markdown(blocks(report(lake, week), now_ms=seen.last_at + 600_000, **STALE))
+    assert "not everything was recorded, so there is no comparison" in text
+    assert "10 min old: nothing is known of the time since" in text
+    assert "nothing is known of the time before" in text
+    after = Window(seen.last_at + 1_000, seen.last_at + 2_000, is_live=False)
+    assert "Nothing is known of this range." in markdown(blocks(report(lake, after), now_ms=after.end, **STALE))
+
+
+@pytest.mark.parametrize("kind", BEGIN)
+def test_the_command_writes_each_kind(clusters, capsys, kind):
+    assert main(["report", "--days", "366", "--format", kind, "--warehouse", str(clusters)]) in (0, 1)
+    assert capsys.readouterr().out.startswith(BEGIN[kind])
+
+
+def test_a_number_of_days_out_of_range_is_one_sentence(clusters, capsys):
+    assert 2 == main(["report", "--days", "0", "--warehouse", str(clusters)])
+    assert "--days 0 is out of range: it can be 1 to 366." in capsys.readouterr().err
+
+
+def test_hostile_names_make_no_markup(tmp_path, now):
+    sample.write(tmp_path, sample.merge({}, sample.everyday(now), sample.hostile(now, STRINGS[::9])))
+    found = report(LocalLake(tmp_path), Window(now - 86_400_000, now + 1, is_live=False))
+    assert elements(html(blocks(found, now_ms=now, **STALE), "Rebalances")) <= ELEMENTS
+    for line in markdown(blocks(found, now_ms=now, **STALE)).splitlines():
+        if line.startswith("|"):
+            assert len(re.sub(r"\\.", "", line).split("|")) in (5, 8), line
+
+
+@pytest.mark.parametrize("text", STRINGS[::40])
+def test_any_text_stays_text(text):
+    document = [Heading(1, text), Paragraph(text), TextTable(("a", "b"), [(text, text)])]
+    assert elements(html(document, text)) <= ELEMENTS
+    lines = markdown(document).splitlines()
+    assert 7 == len(lines)
+    bare = [re.sub(r"\\.", "", line) for line in lines]
+    assert not [line for line in bare if re.search(r"[<`\[*]", line)]
+    assert bare[-1].count("|") == 3
