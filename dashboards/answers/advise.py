@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from textwrap import fill, wrap
 from typing import Any
 
 from dashboards.answers.why import NoAnswerError, group_of
-from dashboards.answers.written import WIDTH, at
+from dashboards.answers.written import at, wrapped
 from dashboards.lake.lake import Lake, Row
 from dashboards.queries.store import Store
 from dashboards.text import instant, span, visible
@@ -64,12 +63,12 @@ def _lines(found: Advised) -> Iterator[str]:
     changes = recommended(found)
     if not changes:
         yield "No change is recommended."
-        yield from wrap(visible(first["explanation"], 2_000), WIDTH)
+        yield wrapped(visible(first["explanation"], 2_000))
     for number, row in enumerate(changes, 1):
         yield f"{number}. {written.capitalized(sentences.action(row['action']))}{_saving(row)}"
-        yield fill(visible(row["explanation"], 2_000), WIDTH, initial_indent="   ", subsequent_indent="   ")
+        yield wrapped(visible(row["explanation"], 2_000), "   ", "   ")
         for text in row["preconditions"] or ():
-            yield fill(visible(text, 300), WIDTH, initial_indent="   - ", subsequent_indent="     ")
+            yield wrapped(visible(text, 300), "   - ", "     ")
         for place, text in _settings(found, row).items():
             yield f"   {place}:"
             yield from (f"       {visible(line, 400)}" for line in text.splitlines())

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from textwrap import fill, wrap
 from typing import Any
 
 from dashboards.answers.why import Why, began, ended
-from dashboards.answers.written import WIDTH, at
+from dashboards.answers.written import at, wrapped
 from dashboards.lake.lake import Row
 from dashboards.text import duration, instant, span, visible
 from dashboards.views import sentences
@@ -53,7 +52,7 @@ def _lines(found: Why, url: str, now_ms: int, stale_ms: int) -> Iterator[str]:
         yield "It has no verdict: it did not complete, or `analyze` has not seen it yet."
     else:
         reason = visible(verdict["reason"], 600)
-        yield from wrap(f"{opening(verdict)}{blamed(verdict['verdict'])} ({verdict['evidence']}). {reason}", WIDTH)
+        yield wrapped(f"{opening(verdict)}{blamed(verdict['verdict'])} ({verdict['evidence']}). {reason}")
         yield ""
         yield _labelled("Cause", cause_of(verdict))
         yield _labelled("Who", f"{instances_of(verdict)}, on {hosts_of(verdict)}")
@@ -77,7 +76,7 @@ def _cost(generation: Row, verdict: Row) -> str:
 
 
 def _labelled(label: str, text: str) -> str:
-    return fill(text, WIDTH, initial_indent=f"{label:<{LABEL}}", subsequent_indent=" " * LABEL)
+    return wrapped(text, f"{label:<{LABEL}}", " " * LABEL)
 
 
 def _avoided(advice: list[Row]) -> str:

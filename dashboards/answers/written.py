@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
+from textwrap import fill
 
 WIDTH = 110
 """Longest line of prose and of a table. Proof is not wrapped, so that it can be searched for."""
@@ -12,6 +13,13 @@ WIDTH = 110
 def at(ms: int | None) -> str | None:
     """Return a time in ISO 8601 (UTC) with milliseconds."""
     return None if ms is None else datetime.fromtimestamp(ms / 1000, UTC).isoformat(timespec="milliseconds")
+
+
+def wrapped(text: str, first: str = "", indent: str = "") -> str:
+    """Return prose in lines of at most `WIDTH`, the first after `first`, others after `indent`. Names stay whole."""
+    return fill(
+        text, WIDTH, initial_indent=first, subsequent_indent=indent, break_on_hyphens=False, break_long_words=False
+    )
 
 
 def columns(rows: Sequence[Sequence[str]], width: int) -> Iterator[str]:
