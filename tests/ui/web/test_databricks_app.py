@@ -19,7 +19,7 @@ from dashboards.app import create_app
 from dashboards.lake.lake import LakeError
 from jobs.config.errors import UserError
 from jobs.config.settings import Settings
-from jobs.serve import _lake
+from jobs.lake import lake as lake_of_settings
 from jobs.setup.locked_packages import LockedPackages
 from testing import sample
 
@@ -155,9 +155,9 @@ WHERE = ('server_hostname = "w.invalid"', 'http_path = "/sql/1.0/warehouses/1"',
 def test_settings_name_a_warehouse_with_its_secret_by_reference(tmp_path, monkeypatch) -> None:
     monkeypatch.setenv("A_TOKEN", "very secret")
     settings = loaded(tmp_path, *WHERE, 'token = "env:A_TOKEN"')
-    assert "DatabricksLake" == type(_lake(settings)).__name__
+    assert "DatabricksLake" == type(lake_of_settings(settings)).__name__
     assert "very secret" not in repr(settings)
-    assert "LocalLake" == type(_lake(Settings())).__name__
+    assert "LocalLake" == type(lake_of_settings(Settings())).__name__
 
 
 @pytest.mark.parametrize(
@@ -178,4 +178,4 @@ def test_settings_that_cannot_work_are_one_sentence(tmp_path, lines, printed) ->
 
 def test_a_reference_to_nothing_is_one_sentence(tmp_path) -> None:
     with pytest.raises(UserError, match="REGROUP_NOT_SET, which is not set"):
-        _lake(loaded(tmp_path, *WHERE, 'token = "env:REGROUP_NOT_SET"'))
+        lake_of_settings(loaded(tmp_path, *WHERE, 'token = "env:REGROUP_NOT_SET"'))

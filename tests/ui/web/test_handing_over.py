@@ -17,6 +17,7 @@ import pytest
 from dashboards import app, databricks_app
 from dashboards.lake.readers import Readers
 from dashboards.web.access import Access
+from jobs import lake as lakes
 from jobs import serve, up
 from jobs.cli import main as regroup
 from jobs.config.errors import UserError
@@ -210,8 +211,8 @@ SECRETS = {
 RESOLVED = {
     "pages_token": access,
     "client_host_key": lambda settings: settings.hosts(),
-    "token in [databricks]": serve._lake,
-    "client_secret in [databricks]": serve._lake,
+    "token in [databricks]": lakes.lake,
+    "client_secret in [databricks]": lakes.lake,
     "sasl.password": lambda settings: settings.only().client(),
 }
 
