@@ -72,7 +72,9 @@ OWNED = """
 WITH handed AS (
     SELECT group_id, CASE WHEN is_empty THEN 0 ELSE resources_assigned END AS resources,
            epoch_ms(coalesce(synced_at, joined_at)) AS began,
-           lead(began, 1, $until_ms) OVER (PARTITION BY group_id ORDER BY incarnation, generation_id) AS ended
+           -- Spark refuses an alias of the same list within a window.
+           lead(epoch_ms(coalesce(synced_at, joined_at)), 1, $until_ms)
+               OVER (PARTITION BY group_id ORDER BY incarnation, generation_id) AS ended
     FROM generations
     WHERE cluster = $cluster AND group_id IN (SELECT unnest($groups)) AND (is_empty OR resources_assigned IS NOT NULL)
 ), within AS (
