@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 
-from dashboards.answers.advise import advise, advise_text, advise_values, recommended
+from dashboards.answers.advise import advise, advise_text, advise_values
+from dashboards.answers.group_advice import recommended
 from jobs.config.settings import Settings
-from jobs.lake import asked
+from jobs.lake import asked, print_json
 
 NOTHING = 1
 """Exit code if no change is recommended."""
@@ -22,8 +22,7 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
     """
     found = asked(settings, lambda lake: advise(lake, args.group, cluster=args.cluster or ""))
     if args.json:
-        json.dump(advise_values(found), sys.stdout, indent=2)
-        sys.stdout.write("\n")
+        print_json(advise_values(found))
     else:
         sys.stdout.write(advise_text(found))
-    return 0 if recommended(found) else NOTHING
+    return 0 if recommended(found.rows) else NOTHING

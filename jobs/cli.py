@@ -290,12 +290,12 @@ def _answers(add: Callable[[str, str], argparse.ArgumentParser]) -> None:
     for command in (why, advise, top):
         command.add_argument("--json", action="store_true", help="print the answer as JSON")
     top.add_argument("--last", choices=RANGES, default="24h", help="range of time that ends now (default: %(default)s)")
+    top.add_argument("--rows", type=int, default=20, metavar="N", help="number of groups (default: %(default)s)")
     report = add("report", "write a report of the last days: what rebalances cost by cause, group and storm")
     report.add_argument("--days", type=int, default=7, metavar="N", help="number of days (default: %(default)s)")
     report.add_argument(
         "--format", choices=("markdown", "html", "json"), default="markdown", help="default: %(default)s"
     )
-    top.add_argument("--rows", type=int, default=20, metavar="N", help="number of groups (default: %(default)s)")
     why.add_argument(
         "--at",
         metavar="TIME",

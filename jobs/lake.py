@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+import sys
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from dashboards.answers.why import NoAnswerError
 from dashboards.lake.address import address
@@ -28,6 +30,12 @@ def asked(settings: Settings, question: Callable[[Lake], T]) -> T:
         return question(lake(settings))
     except (NoAnswerError, LakeError) as error:
         raise UserError(str(error)) from None
+
+
+def print_json(values: Mapping[str, Any]) -> None:
+    """Print an answer's values as JSON."""
+    json.dump(values, sys.stdout, indent=2)
+    sys.stdout.write("\n")
 
 
 def lake(settings: Settings) -> WarmLake:

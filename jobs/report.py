@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import time
 
@@ -12,7 +11,7 @@ from dashboards.answers.report import blocks, report, report_values
 from dashboards.urlstate import Window
 from jobs.config.errors import UserError
 from jobs.config.settings import Settings
-from jobs.lake import asked
+from jobs.lake import asked, print_json
 from schemas.thresholds import DAY_MS
 
 UNKNOWN = 1
@@ -35,8 +34,7 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
     state = {"now_ms": now_ms, "stale_ms": round(settings.stale_seconds * 1000)}
     match args.format:
         case "json":
-            json.dump(report_values(found, **state), sys.stdout, indent=2)
-            sys.stdout.write("\n")
+            print_json(report_values(found, **state))
         case "html":
             sys.stdout.write(html(blocks(found, **state), "Rebalances"))
         case _:

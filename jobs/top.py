@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import time
 
@@ -11,7 +10,7 @@ from dashboards.answers.top import top, top_text, top_values
 from dashboards.urlstate import SPANS, Window
 from jobs.config.errors import UserError
 from jobs.config.settings import Settings
-from jobs.lake import asked
+from jobs.lake import asked, print_json
 
 UNKNOWN = 1
 """Exit code if nothing is known of the range."""
@@ -34,8 +33,7 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
     found = asked(settings, lambda lake: top(lake, window, args.rows))
     state = {"now_ms": now_ms, "stale_ms": round(settings.stale_seconds * 1000)}
     if args.json:
-        json.dump(top_values(found, **state), sys.stdout, indent=2)
-        sys.stdout.write("\n")
+        print_json(top_values(found, **state))
     else:
         sys.stdout.write(top_text(found, **state))
     return 0 if found.is_observed else UNKNOWN

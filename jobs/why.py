@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import re
 import sys
 import time
@@ -14,7 +13,7 @@ from dashboards.answers.why_text import is_answered, why_text, why_values
 from dashboards.urlstate import State
 from jobs.config.errors import UserError
 from jobs.config.settings import Settings
-from jobs.lake import asked
+from jobs.lake import asked, print_json
 from pipelines.marks import moment
 
 CLOCK = re.compile(r"([0-9]{1,2}):([0-9]{2})(?::([0-9]{2}))?")
@@ -36,8 +35,7 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
     found = asked(settings, lambda lake: why(lake, args.group, cluster=args.cluster or "", at=at))
     state = {"now_ms": now_ms, "stale_ms": round(settings.stale_seconds * 1000)}
     if args.json:
-        json.dump(why_values(found, _url(settings, found), **state), sys.stdout, indent=2)
-        sys.stdout.write("\n")
+        print_json(why_values(found, _url(settings, found), **state))
     else:
         sys.stdout.write(why_text(found, _url(settings, found), **state))
     return 0 if is_answered(found) else UNKNOWN

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from dashboards.answers.group_advice import advice_of, recommended
 from dashboards.answers.why import NoAnswerError, group_of
 from dashboards.answers.written import at, wrapped
 from dashboards.lake.lake import Lake, Row
@@ -15,7 +16,7 @@ from dashboards.urlstate import Window
 from dashboards.views import sentences
 from dashboards.zone import zone
 from schemas import written
-from schemas.states import AdviceAction, ClientLibrary
+from schemas.states import ClientLibrary
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,18 +37,13 @@ def advise(lake: Lake, group: str, *, cluster: str = "") -> Advised:
     """
     store = Store(lake)
     row = group_of(store, group, cluster)
-    rows = [r for r in store.advice(group).rows if (r["cluster"], r["group_id"]) == (row["cluster"], group)]
+    rows = advice_of(store, row["cluster"], group)
     if not rows:
         raise NoAnswerError(f"The group {visible(group, 120)} is not analyzed yet: run `./regroup analyze`.")
     view = Window(rows[0]["window_start_at"], rows[0]["window_end_at"] + 1, is_live=False)
     libraries = [each["client_library"] for each in store.libraries(row["cluster"], group, view)]
     known = [name for name in dict.fromkeys(libraries) if name not in (None, ClientLibrary.UNKNOWN)]
     return Advised(group=row, rows=rows, libraries=known)
-
-
-def recommended(found: Advised) -> list[Row]:
-    """Return the rows that recommend a change."""
-    return [row for row in found.rows if row["is_recommended"] and row["action"] != AdviceAction.NONE]
 
 
 def advise_text(found: Advised) -> str:
@@ -60,7 +56,7 @@ def _lines(found: Advised) -> Iterator[str]:
     window = f"{span(instant(first['window_start_at'])[:19], instant(first['window_end_at'])[:19])} {zone()}"
     yield f"{visible(found.group['group_id'], 120)} in {visible(found.group['cluster'], 60)}, {window}"
     yield ""
-    changes = recommended(found)
+    changes = recommended(found.rows)
     if not changes:
         yield "No change is recommended."
         yield wrapped(visible(first["explanation"], 2_000))

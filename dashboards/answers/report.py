@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from dashboards.answers.blocks import Block, Heading, Paragraph, TextTable
-from dashboards.answers.why import NoAnswerError
+from dashboards.answers.group_advice import advice_of, recommended
+from dashboards.answers.why import known_span
 from dashboards.answers.written import at
 from dashboards.lake.lake import Lake, Row
 from dashboards.queries.store import KnownSpan, Store, Wanted
@@ -17,7 +18,6 @@ from dashboards.views import sentences
 from dashboards.views.verdict_words import blamed
 from dashboards.zone import zone
 from schemas import loss_interval, written
-from schemas.states import AdviceAction
 from schemas.written import amount, count
 
 GROUPS = 10
@@ -65,9 +65,7 @@ def report(lake: Lake, window: Window) -> Report:
         LakeError: the tables cannot be read.
     """
     store = Store(lake)
-    seen = store.span()
-    if seen is None:
-        raise NoAnswerError("The warehouse has no groups yet: run `./regroup up`, or name another with --warehouse.")
+    seen = known_span(store)
     before = Window(window.start - window.width, window.start, is_live=False)
     worst = store.fleet(window, wanted=Wanted(rows=GROUPS, order="lost", least_lost=written.NOTHING)).rows
     return Report(
@@ -85,13 +83,7 @@ def report(lake: Lake, window: Window) -> Report:
 
 def _group(store: Store, row: Row, window: Window) -> WorstGroup:
     cluster, name = row["cluster"], row["group_id"]
-    advice = [
-        each
-        for each in store.advice(name).rows
-        if (each["cluster"], each["group_id"]) == (cluster, name)
-        and each["is_recommended"]
-        and each["action"] != AdviceAction.NONE
-    ]
+    advice = recommended(advice_of(store, cluster, name))
     return WorstGroup(row, store.group_verdicts(cluster, name, window), advice[0] if advice else None)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from dashboards.answers.why import NoAnswerError
+from dashboards.answers.why import known_span
 from dashboards.answers.written import WIDTH, at, columns
 from dashboards.lake.lake import Lake, Row
 from dashboards.queries.store import KnownSpan, Store, Wanted
@@ -49,9 +49,7 @@ def top(lake: Lake, window: Window | None, rows: int) -> Top:
         LakeError: the tables cannot be read.
     """
     store = Store(lake)
-    seen = store.span()
-    if seen is None:
-        raise NoAnswerError("The warehouse has no groups yet: run `./regroup up`, or name another with --warehouse.")
+    seen = known_span(store)
     window = window or Window(seen.first_at, seen.last_at + 1, is_live=False)
     return Top(
         window=window,

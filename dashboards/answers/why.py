@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from dashboards.answers.group_advice import advice_of
 from dashboards.lake.lake import Lake, Row
 from dashboards.queries.store import KnownSpan, Rebalance, Store, Wanted
 from dashboards.text import visible
@@ -81,9 +82,17 @@ def why(lake: Lake, group: str, *, cluster: str = "", at: tuple[int, int] | None
         of_episode=of_episode,
         verdict=store.verdict(*key),
         episode=store.episode_verdicts(episode) if episode is not None and episode["generations"] > 1 else [],
-        advice=[each for each in store.advice(group).rows if (each["cluster"], each["group_id"]) == (cluster, group)],
+        advice=advice_of(store, cluster, group),
         seen=seen,
     )
+
+
+def known_span(store: Store) -> KnownSpan:
+    """Return the span of all clusters. Raises `NoAnswerError` if no group is known."""
+    seen = store.span()
+    if seen is None:
+        raise NoAnswerError("The warehouse has no groups yet: run `./regroup up`, or name another with --warehouse.")
+    return seen
 
 
 def group_of(store: Store, group: str, cluster: str) -> Row:
@@ -92,9 +101,7 @@ def group_of(store: Store, group: str, cluster: str) -> Row:
     Raises:
         NoAnswerError: there is no such group, or several clusters have it.
     """
-    seen = store.span()
-    if seen is None:
-        raise NoAnswerError("The warehouse has no groups yet: run `./regroup up`, or name another with --warehouse.")
+    seen = known_span(store)
     if cluster and cluster not in seen.until:
         raise NoAnswerError(
             f"There is no cluster {visible(cluster, 60)}: --cluster is one of {_listed(sorted(seen.until))}."

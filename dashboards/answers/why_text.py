@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from dashboards.answers.group_advice import recommended
 from dashboards.answers.why import Why, began, ended
 from dashboards.answers.written import at, wrapped
 from dashboards.lake.lake import Row
@@ -12,7 +13,7 @@ from dashboards.text import duration, instant, span, visible
 from dashboards.views import sentences
 from dashboards.views.verdict_words import blamed, cause_of, hosts_of, instances_of, lost_of, opening
 from dashboards.zone import zone
-from schemas.states import AdviceAction, GroupProtocol, Verdict
+from schemas.states import GroupProtocol, Verdict
 from schemas.written import amount, count
 
 LABEL = 10
@@ -82,7 +83,7 @@ def _labelled(label: str, text: str) -> str:
 def _avoided(advice: list[Row]) -> str:
     if not advice:
         return "not analyzed yet"
-    best = next((row for row in advice if _is_worth(row)), None)
+    best = next(iter(recommended(advice)), None)
     if best is None:
         none = "no other setting is recommended" if any(_is_replayed(row) for row in advice) else "not known"
         return f"{none}. {visible(advice[0]['explanation'], 600)}"
@@ -93,14 +94,10 @@ def _is_replayed(row: Row) -> bool:
     return row["lost_predicted"] is not None
 
 
-def _is_worth(row: Row) -> bool:
-    return bool(row["is_recommended"]) and row["action"] != AdviceAction.NONE
-
-
 def why_values(found: Why, url: str, *, now_ms: int, stale_ms: int) -> dict[str, Any]:
     """Return the answer as values of JSON, with names as they are, times in ISO 8601 (UTC) and durations in ms."""
     g, verdict, until = found.found.generation, found.verdict, found.seen.until[found.cluster]
-    best = next((row for row in found.advice if _is_worth(row)), None)
+    best = next(iter(recommended(found.advice)), None)
     return {
         "cluster": found.cluster,
         "group_id": found.group["group_id"],

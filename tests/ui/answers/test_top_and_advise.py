@@ -7,7 +7,8 @@ import json
 import pytest
 from deltalake import write_deltalake
 
-from dashboards.answers.advise import advise, advise_text, advise_values, recommended
+from dashboards.answers.advise import advise, advise_text, advise_values
+from dashboards.answers.group_advice import recommended
 from dashboards.answers.top import top, top_text, top_values
 from dashboards.answers.why import NoAnswerError
 from dashboards.answers.written import columns
@@ -72,7 +73,7 @@ def test_advice_has_the_change_the_saving_and_what_to_paste(clusters):
         found = advise(lake, first["group_id"], cluster=first["cluster"])
         text, values = advise_text(found), json.loads(json.dumps(advise_values(found)))
         assert first["explanation"] == values["changes"][0]["explanation"]
-        if changes := recommended(found):
+        if changes := recommended(found.rows):
             advised += 1
             assert text.count("resource-seconds, m") == len(changes)
             pasted = {line for each in changes for line in "\n".join(dict(each["settings"]).values()).splitlines()}
