@@ -1,4 +1,4 @@
-"""Rebuilds silver tables that are elsewhere with Spark, through a staging table: no row meets another in the driver.
+"""Rebuilds silver tables that are elsewhere with Spark, through a staging table. The driver holds none of the rows.
 
 All rebuilt rows are written to the staging table, and each silver table is merged from there in one statement. A batch
 that is ended in between is repeated as a whole: it reads the same resume points, because they are merged last, makes
