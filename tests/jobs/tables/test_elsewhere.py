@@ -278,7 +278,7 @@ def test_rules_find_the_same_errors_as_in_a_folder(spark, tmp_path, address) -> 
         (["erase", "--cluster", "kafka", "--group", "orders"], "`erase` does not work with tables in main.regroup"),
         (
             ["serve"],
-            "`serve` does not work with tables in main.regroup: let the pages read them through a SQL warehouse",
+            "`serve` does not work with tables in main.regroup: read them through a SQL warehouse",
         ),
         (
             ["build", "--once", "--tables", "main.other"],
