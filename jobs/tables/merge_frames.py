@@ -52,8 +52,9 @@ def frame_differences(old: DataFrame, new: DataFrame, table: Table) -> DataFrame
     before, after = old.select(*table.names).alias("before"), new.select(*table.names).alias("after")
     same_key = reduce(and_, (F.col(f"before.`{name}`") == F.col(f"after.`{name}`") for name in table.key))
     is_new, is_gone = (F.col(f"{side}.`{table.key[0]}`").isNull() for side in ("before", "after"))
-    is_same = reduce(and_, (F.col(f"before.`{name}`").eqNullSafe(F.col(f"after.`{name}`")) for name in table.names))
-    change = F.when(is_new, F.lit(INSERT)).when(is_gone, F.lit(DELETE)).when(~is_same, F.lit(UPDATE))
+    # Structs, in which two nulls are equal. One comparison of each column is too deep an expression for Spark Connect.
+    was, will_be = (F.struct(*(F.col(f"{side}.`{name}`") for name in table.names)) for side in ("before", "after"))
+    change = F.when(is_new, F.lit(INSERT)).when(is_gone, F.lit(DELETE)).when(was != will_be, F.lit(UPDATE))
     rows = [
         F.when(is_gone, F.col(f"before.`{name}`")).otherwise(F.col(f"after.`{name}`")).alias(f"{NEW}{name}")
         for name in table.names

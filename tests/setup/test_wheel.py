@@ -16,12 +16,14 @@ from deltalake import DeltaTable
 
 from jobs.lab.broker import Broker
 from testing import wheel
+from testing.connect import serverless
+from testing.connect.server import connect_server
 from testing.waiting import wait_until
 from testing.warehouses import volume
 from tests.setup.test_bundle import ROOT, tasks
 
-SCHEMA = "spark_catalog.regroup"
-"""Open-source Spark has one catalog; its metastore keeps the names of tables between processes."""
+SCHEMA = "spark_catalog.default"
+"""Of the server's only catalog, which lives as long as the server."""
 
 ORDER = ("ingest", "build", "analyze", "quality", "maintain", "notify")
 
@@ -77,38 +79,21 @@ def config(tmp_path) -> Iterator[Path]:
         yield file
 
 
-@pytest.fixture
-def metastore(tmp_path) -> dict[str, str]:
-    """Environment variables for a Spark whose catalog outlives the process."""
-    settings = {
-        "spark.sql.catalogImplementation": "hive",
-        "spark.hadoop.javax.jdo.option.ConnectionURL": f"jdbc:derby:;databaseName={tmp_path}/metastore;create=true",
-    }
-    folder = tmp_path / "conf"
-    folder.mkdir()
-    lines = [f"{key} {value}" for key, value in settings.items()]
-    (folder / "spark-defaults.conf").write_text("\n".join(lines), encoding="utf-8")
-    return {"SPARK_CONF_DIR": str(folder), "JAVA_TOOL_OPTIONS": f"-Dderby.system.home={tmp_path}"}
-
-
-def in_spark(query: str) -> str:
-    """A program that prints the rows of a query."""
-    start = "from jobs.spark.spark import session; spark = session('test')"
-    return f"{start}; print(spark.sql({query!r}).collect())"
-
-
-def test_every_scheduled_job_runs_from_the_wheel_alone_and_says_nothing_odd(site, config, metastore, tmp_path) -> None:
+def test_every_scheduled_job_runs_from_the_wheel_alone_and_says_nothing_odd(site, config, tmp_path) -> None:
+    """`ingest` through Spark Connect, and the others in sessions that refuse what serverless compute refuses."""
     warehouse, folder = tmp_path / "warehouse", tmp_path / "elsewhere"
     folder.mkdir()
-    made = run(site, folder, "-c", in_spark(f"CREATE SCHEMA {SCHEMA} LOCATION '{tmp_path}/tables'"), **metastore)
-    assert made.returncode == 0, made.stderr
-    for name in sorted(tasks(), key=ORDER.index):
-        given = parameters(name, config, warehouse)
-        ended = run(site, folder, *given, on_a_volume=sys.platform == "linux", **metastore)
-        assert ended.returncode == 0, (name, ended.stderr)
-        assert not [word for word in ("Traceback", "Exception", "leaked") if word in ended.stderr], (name, ended.stderr)
+    with connect_server(tmp_path / "server", site, interceptor=serverless.interceptor(tmp_path / "classes")) as address:
+        classic = {"SPARK_REMOTE": address}
+        for name in sorted(tasks(), key=ORDER.index):
+            given = parameters(name, config, warehouse)
+            session = classic if name == "ingest" else serverless.environment(address)
+            ended = run(site, folder, *given, on_a_volume=sys.platform == "linux", **session)
+            assert ended.returncode == 0, (name, ended.stderr)
+            odd = [word for word in ("Traceback", "Exception", "leaked") if word in ended.stderr]
+            assert not odd, (name, ended.stderr)
     assert [] == list(warehouse.glob("*/_delta_log")), "all tables have names"
-    tables = tmp_path / "tables"
+    tables = tmp_path / "server" / "spark-warehouse"
     described = DeltaTable(tables / "generations").to_pyarrow_table(columns=["group_id", "member_count"]).to_pylist()
     assert {"group_id": "billing", "member_count": 1} in described
     runs = DeltaTable(tables / "job_runs").to_pyarrow_table(columns=["job", "outcome"]).to_pylist()

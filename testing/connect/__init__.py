@@ -1,0 +1,1 @@
+"""Spark Connect servers for tests."""
