@@ -369,7 +369,16 @@ def _replay(replay: argparse.ArgumentParser) -> None:
 def _command(name: str) -> Command:
     """Import the command on use, so that `--help` and a wrong flag need not wait for Spark."""
     module, function = COMMANDS[name]
-    command: Command = getattr(import_module(module), function)
+    try:
+        command: Command = getattr(import_module(module), function)
+    except ModuleNotFoundError as error:
+        package = str(error.name).partition(".")[0]
+        if package not in {"pyspark", "delta"}:
+            raise
+        raise UserError(
+            f"`{name}` needs Spark, and {package} is not installed here: install regroup[spark], or run the command "
+            "where Spark is provided (docs/clusters.md)."
+        ) from None
     return command
 
 

@@ -23,8 +23,9 @@ class LockedPackages:
         self._packages: list[Package] = tomllib.loads(path.read_text(encoding="utf-8"))["package"]
 
     def needed(self) -> list[Package]:
-        """Return the direct and indirect dependencies of `regroup`, without extras and groups."""
-        return list(self._closure(self._project()["dependencies"]))
+        """Return the direct and indirect dependencies of `regroup` with Spark, without other extras and groups."""
+        project = self._project()
+        return list(self._closure([*project["dependencies"], *project["optional-dependencies"]["spark"]]))
 
     def group(self, name: str) -> list[Package]:
         """Return the direct and indirect dependencies of a dependency group in `pyproject.toml`."""

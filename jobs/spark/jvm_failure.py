@@ -49,8 +49,9 @@ def jvm_death_named() -> Iterator[None]:
 
 def _ended(error: Exception) -> str | None:
     """Return how the JVM ended; None if it still runs, was never started, or did not cause this error."""
-    protocol, pyspark = sys.modules.get("py4j.protocol"), sys.modules.get("pyspark")
-    gateway = pyspark and pyspark.SparkContext._gateway  # noqa: SLF001 - the only way to it
+    # A client of Spark Connect alone has no class `SparkContext`.
+    protocol, context = sys.modules.get("py4j.protocol"), getattr(sys.modules.get("pyspark"), "SparkContext", None)
+    gateway = context and context._gateway  # noqa: SLF001 - the only way to it
     # Under spark-submit, the JVM is the parent, and no process of ours.
     if protocol is None or gateway is None or gateway.proc is None:
         return None

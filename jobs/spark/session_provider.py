@@ -30,6 +30,6 @@ def provider() -> Provider | None:
     if "PYSPARK_GATEWAY_PORT" in os.environ:
         return Provider.SUBMIT
     # Not imported, because commands without Spark ask too.
-    pyspark = sys.modules.get("pyspark")
-    context = pyspark.SparkContext._active_spark_context if pyspark else None  # noqa: SLF001 - does not start one
+    known = getattr(sys.modules.get("pyspark"), "SparkContext", None)
+    context = known and known._active_spark_context  # noqa: SLF001 - does not start one
     return Provider.CONTEXT if context is not None and not context.master.startswith("local") else None

@@ -24,6 +24,11 @@ RESTS_S = (1.0, 10.0, 60.0)
 the last pause instead.
 """
 
+MORE_RESTS = 3
+"""Further restarts, each after the last pause, if a worker connects too late. Spark waits ten seconds for it, and a
+machine may be busy for minutes.
+"""
+
 Begin = Callable[[], StreamingQuery]
 OnFailure = Callable[[Exception], None]
 
@@ -121,7 +126,8 @@ class Streams:
         if now - stream.started > CALM_S:
             stream.failures = 0
         may_pass = self._is_endless and isinstance(error, (PassingError, LateWorkerError))
-        if not may_pass and (isinstance(error, UserError) or stream.failures >= len(self._rests_s)):
+        most = len(self._rests_s) + MORE_RESTS * isinstance(error, LateWorkerError)
+        if not may_pass and (isinstance(error, UserError) or stream.failures >= most):
             raise error from None
         stream.due = now + self._rests_s[min(stream.failures, len(self._rests_s) - 1)]
         stream.failures += 1

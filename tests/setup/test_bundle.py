@@ -128,20 +128,26 @@ def test_what_a_task_starts_is_an_entry_point_with_parameters_that_it_understand
     assert wheels == ["../dist/*.whl"], "where `uv build --wheel` puts it, as seen from the file"
 
 
-def test_the_tasks_of_a_job_run_one_after_the_other_on_one_cluster() -> None:
+def test_the_tasks_of_a_job_run_one_after_the_other() -> None:
     for name, job in resources("jobs").items():
         keys = [task["task_key"] for task in job["tasks"]]
         after = [[each["task_key"] for each in task.get("depends_on", [])] for task in job["tasks"]]
         assert after == [[], *([key] for key in keys[:-1])], name
-        assert len({task["job_cluster_key"] for task in job["tasks"]}) == 1, name
     assert ["build", "analyze", "quality"] == [task["task_key"] for task in resources("jobs")["pipeline"]["tasks"]]
 
 
-def test_only_ingest_has_workers_besides_the_driver() -> None:
+def test_jobs_that_end_are_serverless_and_only_ingest_has_workers_besides_the_driver() -> None:
     for name, job in resources("jobs").items():
-        (cluster,) = (each["new_cluster"] for each in job["job_clusters"])
-        is_single = cluster.get("spark_conf", {}).get("spark.databricks.cluster.profile") == "singleNode"
-        assert is_single == (cluster.get("num_workers") == 0) == ("autoscale" not in cluster) == (name != "ingest")
+        assert ("environments" in job) == ("job_clusters" not in job) == (name not in LONG_RUNNING), name
+        assert 1 == len({task.get("environment_key", task.get("job_cluster_key")) for task in job["tasks"]}), name
+        for cluster in (each["new_cluster"] for each in job.get("job_clusters", [])):
+            is_single = cluster.get("spark_conf", {}).get("spark.databricks.cluster.profile") == "singleNode"
+            assert is_single == (cluster.get("num_workers") == 0) == ("autoscale" not in cluster) == (name != "ingest")
+
+
+def test_the_wheel_brings_no_spark_of_its_own_because_serverless_compute_has_one() -> None:
+    needed = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["dependencies"]
+    assert not [each for each in needed if each.startswith(("pyspark", "delta-spark"))]
 
 
 def test_who_may_see_the_resources_is_one_variable_and_nobody_by_default(bundle) -> None:

@@ -75,23 +75,27 @@ def config(tmp_path) -> Iterator[Path]:
         member.commit(offsets=[TopicPartition("orders", 0, 1)], asynchronous=False)
         member.close()
         file = tmp_path / "regroup.toml"
-        file.write_text(f'[clusters.kafka]\nbootstrap_servers = "{broker.bootstrap_servers}"\n', encoding="utf-8")
+        lines = ("[clusters.kafka]", f'bootstrap_servers = "{broker.bootstrap_servers}"')
+        # The broker asks for none, and serverless compute has none.
+        lines += ("[clusters.kafka.kafka]", '"sasl.password" = "env:KAFKA_PASSWORD"')
+        file.write_text("\n".join(lines), encoding="utf-8")
         yield file
 
 
 def test_every_scheduled_job_runs_from_the_wheel_alone_and_says_nothing_odd(site, config, tmp_path) -> None:
-    """`ingest` through Spark Connect, and the others in sessions that refuse what serverless compute refuses."""
+    """All through Spark Connect, those on serverless compute in sessions that refuse what it refuses."""
     warehouse, folder = tmp_path / "warehouse", tmp_path / "elsewhere"
     folder.mkdir()
     with connect_server(tmp_path / "server", site, interceptor=serverless.interceptor(tmp_path / "classes")) as address:
-        classic = {"SPARK_REMOTE": address}
-        for name in sorted(tasks(), key=ORDER.index):
+        classic = {"SPARK_REMOTE": address, "KAFKA_PASSWORD": "open sesame"}
+        for name in ORDER:
             given = parameters(name, config, warehouse)
-            session = classic if name == "ingest" else serverless.environment(address)
+            session = serverless.environment(address) if "environments" in tasks()[name][1] else classic
             ended = run(site, folder, *given, on_a_volume=sys.platform == "linux", **session)
             assert ended.returncode == 0, (name, ended.stderr)
             odd = [word for word in ("Traceback", "Exception", "leaked") if word in ended.stderr]
             assert not odd, (name, ended.stderr)
+    assert {*ORDER} == {*tasks()}
     assert [] == list(warehouse.glob("*/_delta_log")), "all tables have names"
     tables = tmp_path / "server" / "spark-warehouse"
     described = DeltaTable(tables / "generations").to_pyarrow_table(columns=["group_id", "member_count"]).to_pylist()
@@ -99,6 +103,16 @@ def test_every_scheduled_job_runs_from_the_wheel_alone_and_says_nothing_odd(site
     runs = DeltaTable(tables / "job_runs").to_pyarrow_table(columns=["job", "outcome"]).to_pylist()
     assert {(name, "succeeded") for name in ORDER} <= {(row["job"], row["outcome"]) for row in runs}
     assert [] == list(folder.iterdir()), "a job leaves its things in the warehouse, not where it was started"
+
+
+def test_a_command_without_spark_says_what_to_install(site, tmp_path) -> None:
+    hidden = "import sys; sys.modules['pyspark'] = None; from jobs.cli import main; sys.exit(main(['build', '--once']))"
+    ended = run(site, tmp_path, "-c", hidden)
+    sentence = (
+        "regroup build: `build` needs Spark, and pyspark is not installed here: install regroup[spark], or run the"
+    )
+    assert (2, True) == (ended.returncode, ended.stderr.startswith(sentence)), ended.stderr
+    assert "Traceback" not in ended.stderr
 
 
 def test_the_pages_of_the_wheel_have_their_files_and_runbooks(site, tmp_path) -> None:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from pyspark.sql import is_remote
 
 import jobs.analyze
 import jobs.silver.inputs
@@ -69,6 +70,12 @@ def address(tmp_path) -> Path:
     return warehouse
 
 
+@pytest.fixture
+def place(spark, request) -> Path:
+    """Names through Spark Connect (`tests/jobs/spark/test_connect.py`), and an address otherwise."""
+    return request.getfixturevalue("schema" if is_remote() else "address")
+
+
 @pytest.fixture(params=["schema", "address"])
 def elsewhere(request) -> Path:
     return request.getfixturevalue(request.param)
@@ -98,21 +105,22 @@ def streams(spark, tmp_path_factory) -> Content:
     return found
 
 
-def test_the_rows_are_those_of_a_folder_in_any_batches_and_after_a_rebuild(spark, schema, streams, monkeypatch) -> None:
+def test_the_rows_are_those_of_a_folder_in_any_batches_and_after_a_rebuild(spark, place, streams, monkeypatch) -> None:
     """Through the staging table, and analyzed in parts. Each batch is ended between two tables, and repeated."""
     monkeypatch.setattr(jobs.analyze, "PART_ROWS", 30)
     monkeypatch.setattr(jobs.silver.inputs, "FEW_ROWS", 0)
     monkeypatch.setattr(build, "rebuild_affected", ended_and_repeated(monkeypatch, [REBALANCES, GENERATIONS]))
-    filled(spark, schema, batches=2, seed=7)
-    assert [] == different(streams, content(spark, schema))
-    assert not list(schema.glob("*/_delta_log"))
-    assert all(spark.catalog.tableExists(f"spark_catalog.elsewhere.{view.name}") for view in VIEWS)
-    settings = Settings(warehouse=schema)
+    filled(spark, place, batches=2, seed=7)
+    assert [] == different(streams, content(spark, place))
+    assert not list(place.glob("*/_delta_log"))
+    if is_remote():
+        assert all(spark.catalog.tableExists(f"spark_catalog.elsewhere.{view.name}") for view in VIEWS)
+    settings = Settings(warehouse=place)
     rebuild_all(spark, settings)
-    rebuild_all_reassignments(spark, schema)
-    rebuild_all_marks(spark, schema)
+    rebuild_all_reassignments(spark, place)
+    rebuild_all_marks(spark, place)
     analyze(spark, settings)
-    assert [] == different(streams, content(spark, schema))
+    assert [] == different(streams, content(spark, place))
 
 
 class EndedError(Exception):

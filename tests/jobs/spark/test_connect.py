@@ -1,0 +1,35 @@
+"""Tables that have names, through a Spark Connect server: tests of `tests/jobs/tables/test_elsewhere.py` once more."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from testing.connect.server import connect_server
+
+ROOT = Path(__file__).parents[3]
+ELSEWHERE = "tests/jobs/tables/test_elsewhere.py"
+NAMES = (
+    "test_the_rows_are_those_of_a_folder_in_any_batches_and_after_a_rebuild",
+    "test_a_repeated_write_happens_once_and_overwriting_keeps_the_clustering[schema]",
+    "test_an_older_table_gets_new_columns_and_a_newer_one_is_refused[schema]",
+)
+"""All others pass as well, but say little that the scheduled jobs in `tests/setup/test_wheel.py` do not."""
+
+
+def test_the_contract_of_tables_elsewhere_holds_for_names_through_spark_connect(tmp_path) -> None:
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+    options = ["-q", "-n", "0", "-p", "no:randomly", "-p", "no:cacheprovider"]
+    with connect_server(tmp_path / "server", ROOT) as address:
+        ended = subprocess.run(
+            [sys.executable, "-P", "-m", "pytest", *options, *(f"{ELSEWHERE}::{name}" for name in NAMES)],
+            cwd=ROOT,
+            env=environment | {"PYTHONPATH": str(ROOT), "SPARK_REMOTE": address},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    assert ended.returncode == 0, ended.stdout
+    assert f"{len(NAMES)} passed" in ended.stdout
