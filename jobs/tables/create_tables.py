@@ -59,12 +59,15 @@ LOCAL_PROPERTIES = {
 """Properties of tables that deltalake writes (`transactions.is_local`)."""
 
 
-def create_tables(spark: SparkSession | None, warehouse: str | Path, tables: Collection[Table]) -> None:
+def create_tables(
+    spark: SparkSession | None, warehouse: str | Path, tables: Collection[Table], *, constrains: bool = True
+) -> None:
     """Create the missing tables. Those that Spark writes are clustered as their definitions say, and those with names
     refuse rows with an estimate outside its bounds.
 
-    A table of an earlier version of Regroup gets the missing columns, with NULL in its existing rows. The session may
-    be None unless `needs_spark`.
+    A table of an earlier version of Regroup gets the missing columns, with NULL in its existing rows, and the missing
+    constraint, unless one of its rows breaks it. With `constrains` off, no table gets a constraint. The session may be
+    None unless `needs_spark`.
 
     Raises:
         UserError: a newer version of Regroup wrote a table.
@@ -78,15 +81,16 @@ def create_tables(spark: SparkSession | None, warehouse: str | Path, tables: Col
     if location(warehouse) is not None:
         with ThreadPoolExecutor(WRITERS) as pool:
             names = [TableName(table_path(warehouse, table)) for table in by_spark]
-            list(pool.map(_ensure, names, by_spark))
+            list(pool.map(lambda name, table: _ensure(name, table, constrains=constrains), names, by_spark))
         return
     with ThreadPoolExecutor(WRITERS) as pool:
         list(pool.map(lambda table: _create_by_spark(required(spark), table_path(warehouse, table), table), by_spark))
 
 
-def _ensure(name: TableName, table: Table) -> None:
-    if named_tables.ensure(name, table, PROPERTIES) and name.address is None:
-        add_check(name, table)
+def _ensure(name: TableName, table: Table, *, constrains: bool) -> None:
+    before = named_tables.ensure(name, table, PROPERTIES)
+    if constrains and name.address is None:
+        add_check(name, table, before)
 
 
 def needs_spark(warehouse: str | Path, tables: Collection[Table]) -> bool:

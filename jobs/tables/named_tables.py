@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pyarrow as pa
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import Column as SparkColumn
-from pyspark.sql import SparkSession
+from pyspark.sql import Row, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
 
 from dashboards.lake.sql_names import ABSENT, NO_SCHEMA, literal
@@ -65,9 +65,9 @@ def properties(name: TableName) -> dict[str, str]:
     return {row["key"]: row["value"] for row in SparkSession.active().sql(f"SHOW TBLPROPERTIES {name}").collect()}
 
 
-def ensure(name: TableName, table: Table, wanted: Mapping[str, str]) -> bool:
+def ensure(name: TableName, table: Table, wanted: Mapping[str, str]) -> dict[str, str]:
     """Create the table with the properties `wanted` unless it exists, and add the columns that an older one lacks.
-    Return whether it was missing.
+    Return the properties that it had before, which are none if it was missing.
 
     Raises:
         UserError: a newer version of Regroup wrote the table, or its schema does not exist.
@@ -82,14 +82,15 @@ def ensure(name: TableName, table: Table, wanted: Mapping[str, str]) -> bool:
             raise UserError(
                 f"There is no schema for the table {name}: create it with CREATE SCHEMA, or correct the setting tables."
             ) from None
-        return True
-    version = schema_version(properties(name))
+        return {}
+    before = properties(name)
+    version = schema_version(before)
     refuse_newer(name, version)
     if missing := missing_columns(known, table):
         spark.sql(f"ALTER TABLE {name} ADD COLUMNS ({', '.join(map(defined, missing))})").collect()
     if version < SCHEMA_VERSION:
         spark.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ('{VERSION_PROPERTY}' = '{SCHEMA_VERSION}')").collect()
-    return False
+    return before
 
 
 def missing_columns(known: Collection[str], table: Table) -> list[Column]:
@@ -213,6 +214,12 @@ def not_before(column: str, at_ms: int) -> SparkColumn:
 def version(name: TableName) -> int:
     """Return the newest version of the table."""
     return int(SparkSession.active().sql(f"DESCRIBE HISTORY {name} LIMIT 1").collect()[0]["version"])
+
+
+def commits_after(name: TableName, before: int) -> list[Row]:
+    """Return the commits after the version `before`, newest first, with `operation` and `operationMetrics`."""
+    history = SparkSession.active().sql(f"DESCRIBE HISTORY {name}").where(f"version > {before:d}")
+    return history.select("operation", "operationMetrics").orderBy(F.desc("version")).collect()
 
 
 def first_version(name: TableName) -> int:

@@ -9,20 +9,21 @@ import pytest
 from deltalake import DeltaTable
 
 from jobs.config.errors import UserError
+from jobs.tables import named_tables
 from jobs.tables.append import append_frame
 from jobs.tables.catalog.checks import condition
 from jobs.tables.catalog.keys import KEYED, add_keys, missing
 from jobs.tables.catalog.violation import violation_named
-from jobs.tables.create_tables import create_tables
+from jobs.tables.create_tables import PROPERTIES, create_tables
 from jobs.tables.delta_io import read, table_path
-from jobs.tables.location import bind
+from jobs.tables.location import TableName, bind
 from jobs.tables.named_tables import properties
 from jobs.tables.replace import replace_rows
 from pipelines.arrow_types import stored
 from schemas.gold import ADVICE, ALERTS, GROUP_HEALTH, VERDICTS
 from schemas.silver import GENERATIONS, GROUP_EVENTS, GROUPS, REBALANCES, STALLS
 from testing.warehouses import recorded
-from tests.whole_rows import whole
+from tests.whole_rows import of_table, whole
 
 KEY = {"cluster": "kafka", "group_id": "orders", "incarnation": 0, "generation_id": 1}
 
@@ -72,6 +73,26 @@ def test_correct_rows_are_appended_and_merged_and_wrong_ones_refused_in_one_sent
     changed = stored([verdict(0.25, 1.0, 2.0), verdict(1.0, 1.0, 1.0, generation=2)], VERDICTS)
     assert 2 == replace_rows(spark, first, changed, path, VERDICTS)
     assert changed.to_pylist() == read(spark, schema, VERDICTS).orderBy("generation_id").toArrow().to_pylist()
+
+
+def test_an_existing_table_gets_its_constraint_unless_a_row_breaks_it(spark, schema, capsys) -> None:
+    """Tables of an earlier version, which had no constraints. The second call finds nothing to do."""
+    for table in (GENERATIONS, STALLS):
+        named_tables.ensure(TableName(table_path(schema, table)), table, PROPERTIES)
+    key = of_table(KEY, STALLS) | {"stopped_by_offset": 1, "name": "orders", "index": 0}
+    backwards = whole(key | {"resumed_at_earliest": 2, "resumed_at_latest": 1}, STALLS)
+    append_frame(spark.createDataFrame(stored([backwards], STALLS)), table_path(schema, STALLS))
+    create_tables(spark, schema, (GENERATIONS, STALLS))
+    commits = {table: named_tables.version(TableName(table_path(schema, table))) for table in (GENERATIONS, STALLS)}
+    create_tables(spark, schema, (GENERATIONS, STALLS))
+    assert "delta.constraints.generations_bounds" in properties(table_path(schema, GENERATIONS))
+    assert "delta.constraints.stalls_bounds" not in properties(table_path(schema, STALLS))
+    assert commits == {table: named_tables.version(TableName(table_path(schema, table))) for table in commits}
+    sentence = (
+        "The constraint stalls_bounds was not added to the table stalls, because 1 row breaks the rule "
+        "resumed_at_earliest <= resumed_at_latest.\n"
+    )
+    assert sentence == capsys.readouterr().out
 
 
 def test_readers_without_spark_read_a_table_with_a_constraint(spark, schema) -> None:
