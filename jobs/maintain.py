@@ -28,7 +28,7 @@ from jobs.retention.compact import FEW_FILES, Made, compact, merged_file
 from jobs.retention.merge_runs import merge_runs
 from jobs.retention.retention import DAY_MS, expire, kept_days
 from jobs.retention.tidy import size_of, tidy
-from jobs.silver.staging import STAGING
+from jobs.silver.staging import STAGING, empty, written_ms
 from jobs.spark.spark import session_of
 from jobs.tables.as_of import opened
 from jobs.tables.delta_io import table_path
@@ -118,15 +118,22 @@ class Maintenance:
         done = [*self._expired(table, now_ms), *self._merged(table, now_ms)]
         name = table_path(self.settings.warehouse, table)
         if isinstance(name, TableName):
-            # Every large batch of `build` replaces the staging table, and nobody reads its older versions.
-            days = min(self.settings.vacuum_days, LOCAL_DAYS if table is STAGING else math.inf)
-            done += self._try(table, "compacting", lambda: tidy(name, days, now_ms)) or []
+            done += self._try(table, "compacting", lambda: self._tidied(table, name, now_ms)) or []
         else:
             done += [*self._compacted(table), *self._vacuumed(table)]
         if done:
             took, now = time.monotonic() - began, size(self.settings.warehouse, table)
             self.say(f"{table.name}: {', '.join(done)}; {before} before, {now} now ({written.duration(1000 * took)})")
         return bool(done)
+
+    def _tidied(self, table: Table, name: TableName, now_ms: int) -> list[str]:
+        days = spark_days(table, self.settings.vacuum_days)
+        if table is not STAGING:
+            return tidy(name, days, now_ms)
+        # A batch reads its rows once, so compacting them saves nothing. A day later no batch reads them any more.
+        rows = empty(name) if written_ms(name) < now_ms - LOCAL_DAYS * DAY_MS else 0
+        deleted = [f"{count(rows, 'row')} of an earlier batch deleted"] if rows else []
+        return [*deleted, *tidy(name, days, now_ms, compacts=False)]
 
     def _expired(self, table: Table, now_ms: int) -> list[str]:
         days = kept_days(self.settings).get(table, 0)
@@ -183,6 +190,14 @@ class Maintenance:
             lost = str(error).split("\n", 1)[0][:200]
             self.say(f"{table.name}: {action} is left for the next run, because other jobs wrote to the table: {lost}")
         return None
+
+
+def spark_days(table: Table, days: float) -> float:
+    """Return the days that old files of a table elsewhere are kept, if those of others are kept `days` days.
+
+    Every large batch of `build` replaces the staging table, and nobody reads its older versions.
+    """
+    return min(days, LOCAL_DAYS) if table is STAGING else days
 
 
 class Removed(NamedTuple):

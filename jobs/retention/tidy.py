@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 
-from pyspark.sql import SparkSession
+from pyspark.sql import Row, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
 
 from jobs.retention.compact import FEW_FILES
 from jobs.tables.location import TableName
-from jobs.tables.named_tables import properties
+from jobs.tables.named_tables import commits_after, properties, version
 from schemas.thresholds import DAY_MS
 from schemas.written import count
 
@@ -19,28 +19,59 @@ RETENTION, DEFAULT_DAYS = "delta.deletedFileRetentionDuration", 7
 OPTIMIZED_BY_PLATFORM = re.compile(r"^ENABLE", re.IGNORECASE)
 """What Unity Catalog says about a table with predictive optimization: it compacts and vacuums such tables itself."""
 
+VECTORS = "deletionVectors"
+"""The feature of tables in which a deleted row may stay in its file, marked as deleted."""
 
-def tidy(name: TableName, days: float, now_ms: int) -> list[str]:
+VACUUMED = "VACUUM END"
+"""The operation of the commit after VACUUM, which Delta makes only where its log is cheap to write."""
+
+
+def tidy(name: TableName, days: float, now_ms: int, *, compacts: bool = True) -> list[str]:
     """Compact a table, and remove the files that no version of the last `days` days needs; return what was done.
 
     Nothing is done to a table that the platform optimizes by itself; its files are then kept as long as `days` says.
     """
-    spark, done = SparkSession.active(), []
-    kept = f"interval {round(days * 24)} hours"
-    known = properties(name).get(RETENTION)
-    if known != kept and not (known is None and days == DEFAULT_DAYS):
-        spark.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ('{RETENTION}' = '{kept}')").collect()
+    done = []
+    if _keep_old_files(name, days):
         done.append(f"old files are now kept for {count(round(days * 24), 'hour')}")
     if _is_optimized_by_platform(name):
         return done
-    if (before := size_of(name)[0]) > FEW_FILES:
-        spark.sql(f"OPTIMIZE {name}").collect()
+    if compacts and (before := size_of(name)[0]) > FEW_FILES:
+        _run(f"OPTIMIZE {name}")
         if (after := size_of(name)[0]) != before:
             done.append(f"{count(before, 'file')} made into {after:,}")
-    # Each takes seconds, and a table whose first commit is younger has no old files.
-    if begun_ms(name) < now_ms - days * DAY_MS:
-        spark.sql(f"VACUUM {name}").collect()
+    if _may_have_old_files(name, days, now_ms):
+        _run(f"VACUUM {name}")
     return done
+
+
+def remove_old_files(name: TableName, days: float, now_ms: int) -> int | None:
+    """Remove the files that no version of the last `days` days needs, and rewrite those with rows that are only marked
+    as deleted. Return the number of removed files; None if the table's log does not tell it.
+
+    After `days` = 0, the table keeps old files as long as before, so that later readers can finish; for Delta's default
+    time if it kept none.
+
+    Raises:
+        PySparkException: Spark refused it.
+    """
+    if VECTORS in (_detail(name, "tableFeatures")[0] or ()):
+        _run(f"REORG TABLE {name} APPLY (PURGE)")
+    known = properties(name).get(RETENTION)
+    # The property decides, because not every session may turn off the check of the hours that VACUUM is given.
+    _keep_old_files(name, days)
+    try:
+        return _vacuumed(name) if _may_have_old_files(name, days, now_ms) else 0
+    finally:
+        if not days:
+            _set_retention(name, None if known == _kept(0) else known)
+
+
+def _vacuumed(name: TableName) -> int | None:
+    before = version(name)
+    _run(f"VACUUM {name}")
+    ended = (commit["operationMetrics"] for commit in commits_after(name, before) if commit["operation"] == VACUUMED)
+    return next((int(metrics.get("numDeletedFiles", 0)) for metrics in ended), None)
 
 
 def begun_ms(name: TableName) -> int:
@@ -51,8 +82,42 @@ def begun_ms(name: TableName) -> int:
 
 def size_of(name: TableName) -> tuple[int, int]:
     """Return the number of files and the bytes of the table's current version."""
-    row = SparkSession.active().sql(f"DESCRIBE DETAIL {name}").select("numFiles", "sizeInBytes").collect()[0]
-    return int(row[0]), int(row[1])
+    files, size = _detail(name, "numFiles", "sizeInBytes")
+    return int(files), int(size)
+
+
+def _keep_old_files(name: TableName, days: float) -> bool:
+    """Set for how long VACUUM keeps files that no current version needs; return whether that changed."""
+    kept, known = _kept(days), properties(name).get(RETENTION)
+    if known == kept or (known is None and days == DEFAULT_DAYS):
+        return False
+    _set_retention(name, kept)
+    return True
+
+
+def _set_retention(name: TableName, kept: str | None) -> None:
+    """Set the property for the time that VACUUM keeps old files; None removes it."""
+    if kept is None:
+        _run(f"ALTER TABLE {name} UNSET TBLPROPERTIES IF EXISTS ('{RETENTION}')")
+    else:
+        _run(f"ALTER TABLE {name} SET TBLPROPERTIES ('{RETENTION}' = '{kept}')")
+
+
+def _kept(days: float) -> str:
+    return f"interval {round(days * 24)} hours"
+
+
+def _may_have_old_files(name: TableName, days: float, now_ms: int) -> bool:
+    """Return whether VACUUM, which takes seconds, may find files: not if the first commit is younger than `days`."""
+    return begun_ms(name) < now_ms - days * DAY_MS
+
+
+def _detail(name: TableName, *columns: str) -> Row:
+    return SparkSession.active().sql(f"DESCRIBE DETAIL {name}").select(*columns).collect()[0]
+
+
+def _run(statement: str) -> None:
+    SparkSession.active().sql(statement).collect()
 
 
 def _is_optimized_by_platform(name: TableName) -> bool:

@@ -15,7 +15,8 @@ from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark re
 
 from jobs.tables.append import replace_table
 from jobs.tables.delta_io import read, table_path
-from jobs.tables.location import named_by_path
+from jobs.tables.location import TableName, named_by_path
+from jobs.tables.transactions import retry_commit
 from pipelines.rows_of_tables import table_of
 from schemas.tables import Table
 
@@ -28,7 +29,7 @@ STAGING = Table(
     columns=(),
 )
 """The table, whose columns are those of the rows in it. Each batch overwrites it, so a batch that was ended leaves
-nothing that the next one has to remove.
+nothing that the next one has to remove. Rows are left after the last batch: `maintain` and `erase` delete them.
 """
 
 RECENT = 20
@@ -55,3 +56,16 @@ class StagedRows:
     def of(self, table: Table) -> DataFrame:
         """Return the rows of one table."""
         return table_of(read(self.spark, self.warehouse, STAGING, self.version), table)
+
+
+def written_ms(name: TableName) -> int:
+    """Return the time in ms at which a batch last wrote the staging table; 0 if its log no longer has that commit."""
+    commits = SparkSession.active().sql(f"DESCRIBE HISTORY {name}").where("userMetadata IS NOT NULL")
+    return int(commits.agg(F.max(F.unix_millis("timestamp"))).collect()[0][0] or 0)
+
+
+def empty(name: TableName) -> int:
+    """Delete the rows of the staging table; return their number. A batch that reads them goes on with its version."""
+    statement = f"DELETE FROM {name}"  # noqa: S608 - our own names
+    rows = retry_commit(name, lambda: SparkSession.active().sql(statement).collect(), alone=True)
+    return int(rows[0][0])
