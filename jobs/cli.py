@@ -59,7 +59,7 @@ RECORDED = ("ingest", "build", "poll", "analyze", "notify", "quality", "maintain
 """Commands that add a row to `job_runs`. `up` adds rows itself, also for its parts."""
 SERVED = ("serve", "why", "top", "advise", "report")
 """Commands that only read the tables, also through a SQL warehouse or in an object store."""
-IN_FOLDER = ("up", "erase", *SERVED)
+IN_FOLDER = ("up", *SERVED)
 """Commands that need the tables in the warehouse's folder (`jobs.tables.location`)."""
 WITHOUT_PANDAS = ("build", "ingest", "replay", "up")
 """Commands that do without pandas, which none of them uses. Loading it takes half a second of a core, a third of the
@@ -178,7 +178,6 @@ def _bind_tables(settings: Settings, command: str) -> None:
     through = "read them through a SQL warehouse, with [databricks] in the settings file"
     instead = dict.fromkeys(SERVED, through) | {
         "up": "run `ingest`, `build`, `analyze`, `poll` and `notify` instead, as processes or scheduled jobs",
-        "erase": "there is no way to do it yet",
     }
     raise UserError(f"`{command}` does not work with tables in {there}: {instead[command]}.")
 

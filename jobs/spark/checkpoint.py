@@ -33,11 +33,10 @@ def start_over_unless(path: Path, tables: Sequence[str]) -> None:
     It cannot if it followed another number of tables, as in an earlier version of Regroup, or if the tables' logs no
     longer reach back to its position. Only for streams that may process rows again.
     """
-    batches = [each for each in path.glob("offsets/*") if each.name.isdigit()]
-    if not batches:
+    batch = _last_batch(path, "offsets")
+    if batch is None:
         return
-    # Spark writes one line with the version of its format, one with its settings, and one per table.
-    _, _, *offsets = max(batches, key=lambda each: int(each.name)).read_text(encoding="utf-8").splitlines()
+    offsets = _offsets(path, batch)
     if len(offsets) != len(tables):
         why = "an earlier version of Regroup read fewer of its tables"
     elif any(_is_gone(offset, table) for offset, table in zip(offsets, tables, strict=True)):
@@ -46,6 +45,39 @@ def start_over_unless(path: Path, tables: Sequence[str]) -> None:
         return
     say(f"{path.name}: bronze is read from its beginning, because {why}.")
     shutil.rmtree(path)
+
+
+def start_over_if_behind(checkpoints: Path, tables: Sequence[TableName]) -> None:
+    """Delete the progress of every stream that has not read all rows of the tables, before old files are removed.
+
+    Such a stream may need files that no current version has. Streams that follow tables may process rows again.
+    """
+    names = {row.table_id: name for name in tables if (row := named_tables.stored(name))}
+    for path in sorted(each.parent for each in checkpoints.glob("*/offsets")):
+        batch = _last_batch(path, "offsets")
+        if batch is None:
+            continue
+        positions = [json.loads(offset) for offset in _offsets(path, batch) if '"reservoirId"' in offset]
+        followed = [each for each in positions if each["reservoirId"] in names]
+        is_whole = _last_batch(path, "commits") == batch
+        if followed and not (is_whole and all(_is_at_end(each, names) for each in followed)):
+            say(f"{path.name}: bronze will be read from its beginning, because files that it did not read are removed.")
+            shutil.rmtree(path)
+
+
+def _is_at_end(position: Mapping[str, Any], names: Mapping[str, TableName]) -> bool:
+    """Return whether no commit from the position on added rows. Other commits have only rows of earlier ones."""
+    later = named_tables.commits_after(names[position["reservoirId"]], int(position["reservoirVersion"]) - 1)
+    return all(commit["operation"] != "WRITE" for commit in later)
+
+
+def _last_batch(path: Path, kind: str) -> int | None:
+    return max((int(each.name) for each in path.glob(f"{kind}/*") if each.name.isdigit()), default=None)
+
+
+def _offsets(path: Path, batch: int) -> list[str]:
+    # Spark writes one line with the version of its format, one with its settings, and one per source.
+    return Path(path, "offsets", str(batch)).read_text(encoding="utf-8").splitlines()[2:]
 
 
 def has_progress(path: Path) -> bool:

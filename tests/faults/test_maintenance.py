@@ -22,8 +22,7 @@ from tests.faults.matrix import Trial
 from tests.faults.process import Job
 from tests.faults.tables import Difference, content
 from tests.jobs.conftest import differing
-from tests.maintain.conftest import FILLED, arrow, batches, make, rebuilt, rows
-from tests.maintain.test_erase import contents
+from tests.maintain.conftest import FILLED, arrow, batches, contents, make, rebuilt, rows
 
 pytestmark = pytest.mark.faults
 

@@ -5,15 +5,20 @@ Only the tables that are clustered in a way that matters here are made by Spark,
 
 from __future__ import annotations
 
+import json
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
+from jobs.gold.analyze_part import analysed_path
+from jobs.gold.storm_memory import SCHEMA, Memory
+from jobs.gold.storms import memory_path
 from jobs.replay import Capture, bronze_of, split
 from jobs.tables.append import append
 from jobs.tables.create_tables import create
@@ -27,13 +32,19 @@ from schemas.bronze import (
     COORDINATOR_RECORDS,
     COVERAGE,
     OFFSET_COMMITS,
+    QUARANTINE,
 )
-from schemas.silver import SILVER
+from schemas.gold import ADVICE, ALERTS, GROUP_TABLES, STORMS
+from schemas.operations import QUALITY_RESULTS
+from schemas.silver import GENERATIONS, SILVER
 from schemas.tables import Table
 from testing.recordings import CAPTURES
 from testing.warehouses.new_files import in_files
 from testing.warehouses.rebuilding import histories_of
+from tests.source.offset_records import group_key
+from tests.whole_rows import whole
 
+CLUSTER = "kafka"
 QUIET_MS = 10_000
 Bronze = Mapping[str, list[dict[str, Any]]]
 FILLED = (COORDINATOR_RECORDS, OFFSET_COMMITS, COORDINATOR_EVENTS, COVERAGE)
@@ -100,3 +111,43 @@ def recorded_once(spark, tmp_path_factory) -> Path:
 def recorded(recorded_once, warehouse) -> Path:
     shutil.copytree(recorded_once, warehouse)
     return warehouse
+
+
+def contents(warehouse: Path) -> Iterator[tuple[str, str]]:
+    """Every file but Delta's own log: its name and bytes, and as text what Parquet has packed."""
+    for path in sorted(warehouse.rglob("*")):
+        if path.is_dir() or "_delta_log" in path.parts:
+            continue
+        yield path.name, path.read_bytes().decode("latin-1")
+        if path.suffix == ".parquet":
+            # Rows as text twice over: bytes of raw records come out as their letters.
+            yield str(path.relative_to(warehouse)), repr(pq.ParquetFile(path).read().to_pylist())
+
+
+@pytest.fixture
+def described(recorded) -> tuple[Path, str]:
+    """The recorded history, and a group of it that everything else names as well."""
+    group = max(rows(recorded, GENERATIONS), key=lambda row: row["member_count"])["group_id"]
+    about = {"cluster": CLUSTER, "started_at": 1}
+    stuck = about | {"alert_name": "stuck", "subject": group}
+    storm = about | {"alert_name": "storm", "subject": "", "summary": f"{group} and other-group"}
+    FolderTables(recorded).append(ALERTS, [whole(stuck, ALERTS), whole(storm, ALERTS)])
+    hit = [{"group_id": g, "rebalances": 2, "lost_resource_seconds": 1.5} for g in (group, "other-group")]
+    both = {"cluster": CLUSTER, "storm_id": "s", "started_at": 1, "group_ids": [group, "other-group"], "by_group": hit}
+    write_deltalake(table_path(recorded, STORMS), arrow(STORMS, [both]), mode="append")
+    rule = {"table_name": "t", "checked_at": 1, "rule": "r"}
+    FolderTables(recorded).append(
+        QUALITY_RESULTS,
+        [whole(rule | {"examples": [f"kafka, {group}, 0", "kafka, other, 0"]}, QUALITY_RESULTS)],
+    )
+    place = {"cluster": CLUSTER, "source": "__consumer_offsets", "log_epoch": 0, "source_partition": 0}
+    place |= {"reason": "truncated", "detail": "cut short", "raw_value": b"\xff"}
+    keys = enumerate((group_key(group), group_key("other")))
+    kept = arrow(QUARANTINE, [place | {"source_offset": at, "raw_key": key} for at, key in keys])
+    write_deltalake(table_path(recorded, QUARANTINE), kept, mode="append")
+    Memory(snapshots={}, disturbances=SCHEMA.empty_table()).save(memory_path(recorded))
+    analysed_path(recorded).parent.mkdir(parents=True)
+    for tables in (GROUP_TABLES, (ADVICE,)):
+        described = json.dumps({"marks": [["kafka", 1, group, "deploy", "v2"]]})
+        analysed_path(recorded, tables).write_text(described)
+    return recorded, group

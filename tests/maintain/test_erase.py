@@ -5,74 +5,22 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
-from collections.abc import Iterator
-from pathlib import Path
 
-import pyarrow.parquet as pq
-import pytest
-from deltalake import DeltaTable, write_deltalake
+from deltalake import DeltaTable
 
 from jobs.cli import main
-from jobs.erase import Name, erase
-from jobs.gold.analyze_part import analysed_path
-from jobs.gold.storm_memory import SCHEMA, Memory
-from jobs.gold.storms import memory_path
+from jobs.erase import erase
+from jobs.retention.erased_name import Name
 from jobs.tables.delta_io import table_path
-from jobs.tables.tables import FolderTables
 from schemas.bronze import COORDINATOR_EVENTS, COORDINATOR_RECORDS, OFFSET_COMMITS, QUARANTINE
-from schemas.gold import ADVICE, ALERTS, GROUP_TABLES, STORMS
-from schemas.operations import QUALITY_RESULTS
+from schemas.gold import ALERTS, STORMS
 from schemas.silver import GENERATION_MEMBERS, GENERATIONS, GROUPS
 from tests.jobs.conftest import differing, silver
-from tests.maintain.conftest import arrow, rows, silver_again
-from tests.source.offset_records import group_key
-from tests.whole_rows import whole
-
-CLUSTER = "kafka"
-
-
-def contents(warehouse: Path) -> Iterator[tuple[str, str]]:
-    """Every file but Delta's own log: its name and bytes, and as text what Parquet has packed."""
-    for path in sorted(warehouse.rglob("*")):
-        if path.is_dir() or "_delta_log" in path.parts:
-            continue
-        yield path.name, path.read_bytes().decode("latin-1")
-        if path.suffix == ".parquet":
-            # Rows as text twice over: bytes of raw records come out as their letters.
-            yield str(path.relative_to(warehouse)), repr(pq.ParquetFile(path).read().to_pylist())
+from tests.maintain.conftest import CLUSTER, contents, rows, silver_again
 
 
 def but(rows: dict[str, list[str]], group: str) -> dict[str, list[str]]:
     return {name: [row for row in found if f"'group_id': '{group}'" not in row] for name, found in rows.items()}
-
-
-@pytest.fixture
-def described(recorded) -> tuple[Path, str]:
-    """The recorded history, and a group of it that everything else names as well."""
-    group = max(rows(recorded, GENERATIONS), key=lambda row: row["member_count"])["group_id"]
-    about = {"cluster": CLUSTER, "started_at": 1}
-    stuck = about | {"alert_name": "stuck", "subject": group}
-    storm = about | {"alert_name": "storm", "subject": "", "summary": f"{group} and other-group"}
-    FolderTables(recorded).append(ALERTS, [whole(stuck, ALERTS), whole(storm, ALERTS)])
-    hit = [{"group_id": g, "rebalances": 2, "lost_resource_seconds": 1.5} for g in (group, "other-group")]
-    both = {"cluster": CLUSTER, "storm_id": "s", "started_at": 1, "group_ids": [group, "other-group"], "by_group": hit}
-    write_deltalake(table_path(recorded, STORMS), arrow(STORMS, [both]), mode="append")
-    rule = {"table_name": "t", "checked_at": 1, "rule": "r"}
-    FolderTables(recorded).append(
-        QUALITY_RESULTS,
-        [whole(rule | {"examples": [f"kafka, {group}, 0", "kafka, other, 0"]}, QUALITY_RESULTS)],
-    )
-    place = {"cluster": CLUSTER, "source": "__consumer_offsets", "log_epoch": 0, "source_partition": 0}
-    place |= {"reason": "truncated", "detail": "cut short", "raw_value": b"\xff"}
-    keys = enumerate((group_key(group), group_key("other")))
-    kept = arrow(QUARANTINE, [place | {"source_offset": at, "raw_key": key} for at, key in keys])
-    write_deltalake(table_path(recorded, QUARANTINE), kept, mode="append")
-    Memory(snapshots={}, disturbances=SCHEMA.empty_table()).save(memory_path(recorded))
-    analysed_path(recorded).parent.mkdir(parents=True)
-    for tables in (GROUP_TABLES, (ADVICE,)):
-        described = json.dumps({"marks": [["kafka", 1, group, "deploy", "v2"]]})
-        analysed_path(recorded, tables).write_text(described)
-    return recorded, group
 
 
 def test_a_group_is_in_no_file_any_more_and_the_rows_of_others_stay(spark, described) -> None:

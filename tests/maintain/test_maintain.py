@@ -69,12 +69,10 @@ def commits(warehouse) -> int:
     return sum(row["commits"] for row in rows(warehouse, OFFSET_COMMITS))
 
 
-def read_on(spark, warehouse, folder) -> int:
-    """Rows of `offset_commits` that a stream which was there before has not seen yet."""
+def read_on(spark, warehouse, folder, table=OFFSET_COMMITS) -> int:
+    """Rows of the table that a stream which was there before has not seen yet."""
     seen = []
-    stream = follow(spark, warehouse, OFFSET_COMMITS).writeStream.foreachBatch(
-        lambda batch, _: seen.append(batch.count())
-    )
+    stream = follow(spark, warehouse, table).writeStream.foreachBatch(lambda batch, _: seen.append(batch.count()))
     stream.option("checkpointLocation", str(folder)).trigger(availableNow=True).start().awaitTermination()
     return sum(seen)
 
