@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from dashboards.figures.bars import bars, dotted_edges
+from dashboards.figures.flags import flagged
 from dashboards.lake.lake import Row
 from dashboards.queries.store import Rebalance
 from dashboards.text import between, duration, figure_text, instant, member_label, resource
+from dashboards.urlstate import Window
 from dashboards.views.plot import Figure, trace
 from dashboards.views.theme import GLYPHS, STYLES, layout
 from dashboards.views.timeline import PARTIAL_MODES, Segment
@@ -45,6 +47,14 @@ def began(generation: Row) -> int:
     """Return the zero of the figure: the recorded start, or else its upper bound."""
     at = generation["prepared_at"] if generation["prepared_at"] is not None else generation["prepared_at_latest"]
     return int(at)
+
+
+def marked_waterfall(found: Rebalance, marks: Sequence[Row]) -> tuple[Figure, Window]:
+    """Return the figure with flags for the marks within it, and the time that it shows."""
+    figure, origin = waterfall(found), began(found.generation)
+    first, last = (round(origin + x / SCALE) for x in figure["layout"]["xaxis"]["range"])
+    flagged(figure, marks, first=first, last=last, origin=origin, scale=SCALE)
+    return figure, Window(first, last, is_live=False)
 
 
 def waterfall(found: Rebalance) -> Figure:

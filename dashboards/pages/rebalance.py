@@ -7,29 +7,44 @@ from collections.abc import Sequence
 from dash import dcc, html
 from dash.development.base_component import Component
 
-from dashboards.figures.flags import flagged
-from dashboards.figures.waterfall import RESOURCES_SHOWN, SCALE, began, stopped, waterfall
+from dashboards.figures.waterfall import RESOURCES_SHOWN, SCALE, began, marked_waterfall, stopped
 from dashboards.lake.lake import Row
 from dashboards.queries.lag import lag_sentence
 from dashboards.queries.store import Rebalance, Store
-from dashboards.text import ABSENT, amount, between, duration, host, instant, member_label, resource, span, visible
+from dashboards.text import ABSENT, between, duration, instant, member_label, resource, span, visible
 from dashboards.urlstate import State, Window
 from dashboards.views import log_sources, sentences
-from dashboards.views.client_libraries import library
-from dashboards.views.components import Cell, aria, empty, evidence_mark, facts, legend, marks_table, panel, table
-from dashboards.views.marks import NEAR_MS, time_since_mark
+from dashboards.views.components import (
+    Cell,
+    aria,
+    empty,
+    evidence_mark,
+    facts,
+    graded,
+    legend,
+    marks_table,
+    panel,
+    table,
+)
+from dashboards.views.marks import time_since_mark
 from dashboards.views.ranges import drawn, keyed, part
-from dashboards.views.resume_position import resumed_from
-from dashboards.views.timeline import proof
+from dashboards.views.rebalance_facts import (
+    AFTER_MS,
+    BEFORE_MS,
+    around,
+    cause_facts,
+    cost_facts,
+    member_cells,
+    member_head,
+    members_sentence,
+    start_of,
+    window_text,
+)
 from dashboards.views.verdicts import verdict_panel, verdict_sentence
 from dashboards.zone import zone
-from schemas import loss_interval
-from schemas.states import StallCause
 from schemas.written import count
 
 TABLE_ROWS = 200
-BEFORE_MS, AFTER_MS = 60_000, 120_000
-"""Margins around a rebalance within which the poll keeps end offsets."""
 
 
 def render(store: Store, state: State, now: int) -> list[Component]:  # noqa: ARG001 - every page has this shape
@@ -47,16 +62,13 @@ def render(store: Store, state: State, now: int) -> list[Component]:  # noqa: AR
         return [_head(state, group or "", None, None), empty("missing", "Nothing here yet", text, back)]
     more = len(found.stopped) > RESOURCES_SHOWN or found.stalls.is_capped
     came = "rejoined" if sentences.term(found.generation) == "generation" else "reconciled"
-    marks = store.marks(_around(found.generation), state.cluster, [group])
-    figure = waterfall(found)
+    marks = store.marks(around(found.generation), state.cluster, [group])
+    figure, whole = marked_waterfall(found, marks)
     origin = began(found.generation)
-    first, last = (round(origin + x / SCALE) for x in figure["layout"]["xaxis"]["range"])
-    flagged(figure, marks, first=first, last=last, origin=origin, scale=SCALE)
-    whole = Window(first, last, is_live=False)
     judged = store.verdict(state.cluster, group, state.incarnation, found.generation["generation_id"])
     episode = found.episode
     of_episode = store.episode_verdicts(episode) if episode is not None and episode["generations"] > 1 else []
-    near = Window(first - BEFORE_MS, last + AFTER_MS, is_live=False)
+    near = Window(whole.start - BEFORE_MS, whole.end + AFTER_MS, is_live=False)
     view = drawn(state, whole)
     figure["layout"]["xaxis"]["range"] = [(view.start - origin) * SCALE, (view.end - origin) * SCALE]
     note = f" The {RESOURCES_SHOWN} with the longest stops are drawn." if more else ""
@@ -65,7 +77,7 @@ def render(store: Store, state: State, now: int) -> list[Component]:  # noqa: AR
         html.Div([*filter(None, [verdict_sentence(judged)])]),
         html.P(
             sentences.rebalance(found)
-            + time_since_mark(marks, *_start(found.generation))
+            + time_since_mark(marks, *start_of(found.generation))
             + lag_sentence(store.behind(state.cluster, group, near), near.start, near.end),
             className="sentence",
         ),
@@ -83,18 +95,6 @@ def render(store: Store, state: State, now: int) -> list[Component]:  # noqa: AR
         _members(found),
         log_sources.each_line(store.lines(state.cluster, group, whole)),
     ]
-
-
-def _start(g: Row) -> tuple[int, int]:
-    """Return the earliest and latest possible start."""
-    latest = began(g)
-    return (latest, latest) if g["prepared_at"] is not None else (min(g["prepared_at_earliest"], latest), latest)
-
-
-def _around(g: Row) -> Window:
-    """Return the window within which marks are near."""
-    end = g["completed_at"] if g["completed_at"] is not None else g["joined_at"]
-    return Window(_start(g)[0] - NEAR_MS, end + NEAR_MS, is_live=False)
 
 
 def _head(state: State, group: str, found: Rebalance | None, whole: Window | None) -> Component:
@@ -136,75 +136,11 @@ def _about(found: Rebalance) -> str:
 
 
 def _why(found: Rebalance) -> Component:
-    g, known = found.generation, sentences.names(found.named)
-    slowest = known.get(g["slowest_member_id"], visible(g["slowest_member_id"], 120))
-    waited = f"{slowest}, {duration(g['slowest_waited_ms'])}" if g["slowest_member_id"] else "not known"
-    pairs: list[tuple[str, Cell]] = [
-        ("Trigger", html.Span([sentences.trigger(g, known), " ", evidence_mark(g["trigger_evidence"])])),
-        ("Coordinator's reason", visible(g["trigger_reason"])),
-        ("Client's reason", visible(g["client_reason"])),
-        ("Waited for", waited),
-        ("Joined", _named(g["joined_member_ids"], known)),
-        ("Gone", _named(g["left_member_ids"], known)),
-        ("Skipped generations", ABSENT if g["skipped_generations"] is None else str(g["skipped_generations"])),
-        ("Proof", html.Code(proof(g))),
-    ]
-    if folded := sentences.folded(g):
-        pairs.insert(0, ("Contains", folded))
-    return html.Section([html.H2("Why"), facts(pairs)], className="panel")
-
-
-def _named(ids: list[str] | None, known: dict[str, str]) -> str:
-    if ids is None:
-        return "not known"
-    shown = ", ".join(known.get(m, visible(member_label(m), 60)) for m in ids[:20])
-    return (f"{shown} and {len(ids) - 20} more" if len(ids) > 20 else shown) or "nobody"
+    return html.Section([html.H2("Why"), facts(graded(cause_facts(found)))], className="panel")
 
 
 def _cost(found: Rebalance) -> Component:
-    g, stalls = found.generation, found.stopped
-    word = sentences.unit(g["group_type"])
-    estimate, low, high = sentences.lost(stalls)
-    open_ = [s for s in stalls if s["stopped_ms"] is None]
-    causes: dict[str, list[Row]] = {}
-    for s in stalls:
-        causes.setdefault(s["cause"], []).append(s)
-    pairs: list[tuple[str, Cell]] = [
-        (
-            f"{word.capitalize()}-seconds lost",
-            loss_interval.written(estimate, low, high) if high else "none" if sentences.is_costed(g) else "not known",
-        ),
-        *(
-            (
-                f"of them {cause.replace('_', ' ')}" if cause != StallCause.NO_MEMBER else "not counted: no member",
-                f"{amount(sum(s['stopped_ms'] or 0 for s in rows) / 1000)} in {count(len(rows), word)}",
-            )
-            for cause, rows in sorted(causes.items())
-        ),
-        ("Resumed", resumed_from(stalls, word)),
-        ("Moved", sentences.resources_moved(g)),
-        ("Took", html.Span([sentences.rebalance_length(g), " ", evidence_mark(g["evidence"])])),
-    ]
-    if (reason := sentences.not_costed(g)) is not None:
-        pairs.append(("Left out", reason))
-    if found.restarted:
-        pairs.append(("Later, static restarts", sentences.cost(found.restarted, word)))
-    if open_:
-        pairs.append(("Without an owner", f"{count(len(open_), word)} so far"))
-    if (episode := found.episode) is not None and episode["generations"] > 1:
-        pairs.append(
-            (
-                "Part of an episode",
-                _episode(episode, word, sentences.term(g)),
-            )
-        )
-    return html.Section([html.H2("Cost"), facts(pairs)], className="panel")
-
-
-def _episode(row: Row, word: str, term: str) -> str:
-    lost = loss_interval.of_row(row)
-    numbers = span(str(row["first_generation_id"]), str(row["last_generation_id"]))
-    return f"{count(row['generations'], term)}, {numbers}, {lost} {word}-seconds lost"
+    return html.Section([html.H2("Cost"), facts(graded(cost_facts(found)))], className="panel")
 
 
 def _phases(found: Rebalance) -> Component:
@@ -235,8 +171,8 @@ def _moves(found: Rebalance) -> Component:
             _owner(s["from_member_id"], known),
             _owner(s["to_member_id"], known),
             stopped(s),
-            _window(s["stopped_at_earliest"], s["stopped_at_latest"]),
-            _window(s["resumed_at_earliest"], s["resumed_at_latest"]),
+            window_text(s["stopped_at_earliest"], s["stopped_at_latest"]),
+            window_text(s["resumed_at_earliest"], s["resumed_at_latest"]),
             _first_commit(s),
             s["cause"].replace("_", " "),
             evidence_mark(s["evidence"]),
@@ -274,35 +210,8 @@ def _first_commit(s: Row) -> str:
     return f"{instant(s['first_commit_at'])[11:]} at {s['first_committed_offset']}"
 
 
-def _window(earliest: int | None, latest: int | None) -> str:
-    if earliest is None or latest is None:
-        return ABSENT
-    return span(instant(earliest)[11:], instant(latest)[11:])
-
-
-def _reached(member: Row) -> str:
-    return ABSENT if member["reconciled_at"] is None else instant(member["reconciled_at"])[11:]
-
-
 def _members(found: Rebalance) -> Component:
     g = found.generation
-    is_classic = sentences.term(g) == "generation"
-    rows = [
-        (
-            visible(member_label(m["member_id"], m["group_instance_id"], m["client_id"]), 80),
-            visible(m["member_id"], 90),
-            host(m["client_host"], 60),
-            library(m),
-            "leader" if m["is_leader"] else "",
-            _window(m["rejoined_at_earliest"], m["rejoined_at_latest"]) if is_classic else _reached(m),
-            len(m["assigned"] or ()),
-            duration(m["session_timeout_ms"]),
-        )
-        for m in found.members[:TABLE_ROWS]
-    ]
-    came = "Rejoined (UTC)" if is_classic else "Reconciled (UTC)"
-    head = ("Member", "Member id", "Host", "Library", "Role", came, "Assigned", "Session timeout")
-    static = f"{g['static_member_count']} of them static"
-    summary = f"{count(g['member_count'], 'member')} in {sentences.numbered(g)}, {static}."
-    body = table(head, rows, empty="The group was empty.")
-    return html.Section([html.H2("Members"), html.P(summary, className="summary"), body], className="panel")
+    rows = [member_cells(g, m) for m in found.members[:TABLE_ROWS]]
+    body = table(member_head(g), rows, empty="The group was empty.")
+    return html.Section([html.H2("Members"), html.P(members_sentence(g), className="summary"), body], className="panel")

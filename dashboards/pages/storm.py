@@ -9,17 +9,27 @@ from dashboards.figures.flags import flagged
 from dashboards.figures.storms import GROUPS_SHOWN, key, storm_figure
 from dashboards.lake.lake import Row, Rows
 from dashboards.queries.store import Store
-from dashboards.text import ABSENT, duration, instant, visible
+from dashboards.text import instant, visible
 from dashboards.urlstate import State, Window
 from dashboards.views import sentences
-from dashboards.views.components import Cell, empty, evidence_mark, facts, legend, marks_table, panel, table
+from dashboards.views.components import Cell, empty, evidence_mark, facts, graded, legend, marks_table, panel, table
 from dashboards.views.marks import NEAR_MS, time_since_mark
 from dashboards.views.ranges import drawn, part
 from dashboards.views.storm_hits import causes_panel, groups_panel, rebalance_href
+from dashboards.views.storm_words import (
+    HIDDEN,
+    cause_facts,
+    cost_facts,
+    difference_cells,
+    difference_head,
+    differences_sentence,
+    is_masked,
+    storm_sentence,
+    title,
+)
 from dashboards.views.verdicts import storm_panel, storm_verdict
 from schemas import loss_interval
-from schemas.states import DiagnosisCause, StormScope
-from schemas.written import capitalized, count, percent
+from schemas.written import capitalized
 
 TABLE_ROWS = 200
 
@@ -51,42 +61,6 @@ def render(store: Store, state: State, now: int) -> list[Component]:
         groups_panel(state, row, made.rows, view),
         html.Section([html.H2("Marks nearby"), marks_table(marks)], className="panel"),
     ]
-
-
-def title(row: Row) -> str:
-    """Return `5 groups together`, or the id of the only group."""
-    groups = row["group_ids"] or ()
-    if row["scope"] == StormScope.GROUP and groups:
-        return visible(groups[0], 80)
-    return f"{count(row['groups'], 'group')} together"
-
-
-HIDDEN = "It also hit groups that you may not see, so its cause and the other groups are hidden."
-
-
-def is_masked(row: Row) -> bool:
-    """Return whether the storm also hit groups that the reader may not see; then most of the row is missing."""
-    return row["evidence"] is None
-
-
-def storm_sentence(row: Row, until: int) -> str:
-    """Describe the storm in a sentence: duration, unexplained rebalances, cost and suspected cause."""
-    lasted = duration(max(0, (row["ended_at"] or until) - row["started_at"]))
-    if is_masked(row):
-        return (
-            f"{'open for' if row['is_open'] else 'it lasted'} {lasted}; {count(row['groups'], 'group')}; "
-            f"{loss_interval.of_row(row)} resource-seconds lost. {HIDDEN}"
-        )
-    cause = (
-        "no cause stands out"
-        if row["suspected_cause"] in (None, DiagnosisCause.UNKNOWN)
-        else f"suspected: {sentences.cause(row['suspected_cause'])} (score {row['score'] or 0:.2f})"
-    )
-    return (
-        f"{'open for' if row['is_open'] else 'it lasted'} {lasted}; {count(row['groups'], 'group')}, "
-        f"{count(row['rebalances'], 'rebalance')}, {row['unexplained_rebalances']:,} of them beyond what deploys, "
-        f"scaling and follow-ups explain; {loss_interval.of_row(row)} resource-seconds lost; {cause}."
-    )
 
 
 def _head(state: State, row: Row | None, whole: Window | None) -> Component:
@@ -135,62 +109,17 @@ def _timeline(state: State, row: Row, made: Rows, marks: list[Row], view: Window
 def _cause(row: Row) -> Component:
     if is_masked(row):
         return html.Section([html.H2("Cause"), html.P(HIDDEN, className="summary")], className="panel")
-    pairs: list[tuple[str, Cell]] = [
-        ("Suspected cause", html.Span([sentences.cause(row["suspected_cause"]), " ", evidence_mark(row["evidence"])])),
-        ("Score", f"{row['score'] or 0:.2f}: its share of {_voices(row)}, by their diagnoses"),
-        ("Why it counts as a storm", visible(row["explanation"], 2_000)),
-    ]
-    return html.Section([html.H2("Cause"), facts(pairs)], className="panel")
-
-
-def _voices(row: Row) -> str:
-    return (
-        "the unexplained rebalances"
-        if row["scope"] == StormScope.GROUP
-        else "the groups, by each group's cause at its start"
-    )
+    return html.Section([html.H2("Cause"), facts(graded(cause_facts(row)))], className="panel")
 
 
 def _cost(row: Row, until: int) -> Component:
-    ended = f"still open at {instant(until)[:19]}" if row["ended_at"] is None else instant(row["ended_at"])
-    pairs: list[tuple[str, Cell]] = [
-        (
-            "Resource-seconds lost",
-            loss_interval.of_row(row) if row["lost_resource_seconds_max"] else "none",
-        ),
-        (
-            "Rebalances",
-            ABSENT
-            if is_masked(row)
-            else f"{row['rebalances']:,}, {row['unexplained_rebalances']:,} of them unexplained",
-        ),
-        ("Began (UTC)", instant(row["started_at"])),
-        ("Detected (UTC)", f"{instant(row['detected_at'])}, {duration(row['detected_at'] - row['started_at'])} later"),
-        ("Ended (UTC)", ended),
-    ]
-    return html.Section([html.H2("Cost"), facts(pairs)], className="panel")
+    return html.Section([html.H2("Cost"), facts(graded(cost_facts(row, until)))], className="panel")
 
 
 def _differences(row: Row) -> Component:
     if is_masked(row):
         return html.Section([html.H2("What is different"), html.P(HIDDEN, className="summary")], className="panel")
-    found = row["differences"] or ()
-    rows = [
-        (
-            visible(d["attribute"], 60).replace("_", " "),
-            visible(d["value"], 120),
-            percent(d["share"]),
-            percent(d["baseline"]),
-            "nowhere else" if not d["baseline"] else f"{d['lift']:,.1f} times",
-        )
-        for d in found
-    ]
-    is_fleet = row["scope"] == StormScope.FLEET
-    those, rest = ("groups hit", "other groups") if is_fleet else ("members that caused it", "the group's members")
-    text = (
-        f"Attributes that are more common among {those} than among {rest}; strongest first."
-        if found
-        else f"Nothing stands out: no attribute is more common among {those} than among {rest}."
-    )
-    body = [table(("Attribute", "Value", f"Among {those}", f"Among {rest}", "Lift"), rows)] if found else []
-    return html.Section([html.H2("What is different"), html.P(text, className="summary"), *body], className="panel")
+    rows = difference_cells(row)
+    body = [table(difference_head(row), rows)] if rows else []
+    text = html.P(differences_sentence(row), className="summary")
+    return html.Section([html.H2("What is different"), text, *body], className="panel")

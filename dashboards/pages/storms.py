@@ -15,6 +15,7 @@ from dashboards.urlstate import ALL, State, Window, window
 from dashboards.views import sentences
 from dashboards.views.components import Cell, empty, evidence_mark, marks_table, panel, table, tile
 from dashboards.views.ranges import ranges
+from dashboards.views.storm_words import is_masked, storm_sentence, title
 from dashboards.zone import zone
 from schemas import loss_interval
 from schemas.written import count
@@ -59,7 +60,7 @@ def _summary(rows: list[Row]) -> str:
     """Return the number of storms, and a sentence about the worst one."""
     running = sum(row["is_open"] for row in rows)
     first = f"{count(len(rows), 'storm')} in this range, {'none' if not running else f'{running:,}'} open as last seen."
-    return f"{first} {storm.title(rows[0])}: {storm.storm_sentence(rows[0], rows[0]['until'])}"
+    return f"{first} {title(rows[0])}: {storm_sentence(rows[0], rows[0]['until'])}"
 
 
 def _tiles(rows: list[Row]) -> Component:
@@ -80,7 +81,7 @@ def _tiles(rows: list[Row]) -> Component:
 def _overview(store: Store, state: State, rows: list[Row], view: Window) -> Component:
     marks = store.marks(view)
     hrefs = [_link(state, row) for row in rows]
-    figure = storms_figure(rows, [storm.title(row) for row in rows], hrefs, view)
+    figure = storms_figure(rows, [title(row) for row in rows], hrefs, view)
     flagged(figure, marks, first=view.start, last=view.end)
     more = f" The first {STORMS_SHOWN} are drawn." if len(rows) > STORMS_SHOWN else ""
     text = f"◇ detected, ▶ open as last seen.{more} Select one to open it."
@@ -111,14 +112,14 @@ def _link(state: State, row: Row) -> str:
 def _cells(state: State, row: Row) -> list[Cell]:
     lasted = duration(max(0, (row["ended_at"] or row["until"]) - row["started_at"]))
     return [
-        dcc.Link(storm.title(row), href=_link(state, row)),
+        dcc.Link(title(row), href=_link(state, row)),
         visible(row["cluster"], 40),
         instant(row["started_at"])[:19],
         f"open for {lasted}" if row["is_open"] else lasted,
         row["groups"],
-        ABSENT if storm.is_masked(row) else row["rebalances"],
+        ABSENT if is_masked(row) else row["rebalances"],
         loss_interval.of_row(row),
         sentences.cause(row["suspected_cause"]),
-        ABSENT if storm.is_masked(row) else f"{row['score'] or 0:.2f}",
+        ABSENT if is_masked(row) else f"{row['score'] or 0:.2f}",
         evidence_mark(row["evidence"]),
     ]

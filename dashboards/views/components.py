@@ -13,6 +13,7 @@ from dash_ag_grid import AgGrid
 from dashboards.lake.lake import Row
 from dashboards.text import ABSENT, instant, span, visible, zoned
 from dashboards.urlstate import State
+from dashboards.views.fact import PROOF, Fact
 from dashboards.views.marks import flag_of, mark_subject
 from dashboards.views.plot import Figure
 from dashboards.views.theme import CONFIG, EVIDENCE, FLAGS, GLYPHS, LEVELS, STYLES
@@ -167,6 +168,17 @@ def facts(pairs: Iterable[tuple[str, Cell]]) -> Component:
     return html.Dl(
         [item for name, value in pairs for item in (html.Dt(zoned(name)), html.Dd(value))], className="facts"
     )
+
+
+def graded(found: Iterable[Fact]) -> list[tuple[str, Cell]]:
+    """Return the facts as pairs for `facts`, with the grades as marks. Places of records are shown as code."""
+    return [(fact.name, _value(fact)) for fact in found]
+
+
+def _value(fact: Fact) -> Cell:
+    if fact.name == PROOF:
+        return html.Code(fact.text)
+    return fact.text if fact.evidence is None else html.Span([fact.text, " ", evidence_mark(fact.evidence)])
 
 
 def swatch(style: str) -> Component:

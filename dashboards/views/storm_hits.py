@@ -12,10 +12,9 @@ from dashboards.text import visible
 from dashboards.urlstate import State, Window
 from dashboards.views import sentences
 from dashboards.views.components import Cell, table
-from schemas.folded_rows import count_of
-from schemas.loss_interval import summed, written
-from schemas.states import StormScope
-from schemas.written import EN_DASH, amount, count
+from dashboards.views.storm_words import CAUSES_HEAD, cause_cells, causes_sentence, hit_figures
+from dashboards.views.storm_words import hits as hits_of
+from schemas.written import EN_DASH, count
 
 GROUPS_LISTED = 100
 
@@ -33,13 +32,13 @@ def groups_panel(state: State, row: Row, made: Sequence[Row], view: Window) -> C
 
     `made` holds the generations of these groups in `view`; the costliest of each group is linked.
     """
-    hits = _hits(row, made)
+    hits = hits_of(row, made)
     shown, rest = hits[:GROUPS_LISTED], hits[GROUPS_LISTED:]
     rows = [_group(state, row, hit, made, view) for hit in shown]
     if rest:
-        rows.append([f"{count(len(rest), 'other group')}", *_figures(rest), EN_DASH])
+        rows.append([f"{count(len(rest), 'other group')}", *hit_figures(rest), EN_DASH])
     if len(hits) > 1 and row["by_group"] is not None:
-        rows.append([html.Strong(f"All {count(len(hits), 'group')}"), *_figures(hits), EN_DASH])
+        rows.append([html.Strong(f"All {count(len(hits), 'group')}"), *hit_figures(hits), EN_DASH])
     more = f" The {GROUPS_LISTED} hardest hit are listed." if rest else ""
     text = f"{count(len(hits), 'group')}, hardest hit first; each leads to its page, 15 min around the storm.{more}"
     body = table(("Group", "Rebalances in the storm", "Lost resource-seconds", "Costliest"), rows)
@@ -48,42 +47,11 @@ def groups_panel(state: State, row: Row, made: Sequence[Row], view: Window) -> C
 
 def causes_panel(row: Row) -> Component | None:
     """Return a panel of the storm's unexplained rebalances by cause; None if the causes are unknown or hidden."""
-    found = row["causes"]
-    if not found:
+    rows = cause_cells(row)
+    if not rows:
         return None
-    rows: list[list[Cell]] = [
-        [sentences.cause(each["cause"]), f"{each['rebalances']:,}", f"{each['groups']:,}"] for each in found
-    ]
-    text = "Each unexplained rebalance has the cause shown on its group's page."
-    if row["scope"] == StormScope.FLEET:
-        text += " Of many groups, the hardest hit are diagnosed."
-    body = table(("Cause", "Rebalances", "Groups"), rows)
-    return html.Section([html.H2("Causes"), html.P(text, className="summary"), body], className="panel")
-
-
-def _hits(row: Row, made: Sequence[Row]) -> list[Row]:
-    """Return the loss of each group from the storm's row.
-
-    If the row has none, or the reader may not see all groups, the loss is computed from the groups' generations.
-    """
-    if row["by_group"] is not None:
-        return [dict(each) for each in row["by_group"]]
-    end = row["ended_at"]
-    inside = [g for g in made if row["started_at"] <= g["joined_at"] and (end is None or g["joined_at"] <= end)]
-    hits = []
-    for group in row["group_ids"] or ():
-        mine = [g for g in inside if g["group_id"] == group]
-        lost, low, high = summed((g["lost"], g["lost_low"], g["lost_high"]) for g in mine)
-        hits.append(
-            {
-                "group_id": group,
-                "rebalances": count_of(mine),
-                "lost_resource_seconds": lost,
-                "lost_resource_seconds_low": low,
-                "lost_resource_seconds_high": high,
-            }
-        )
-    return sorted(hits, key=lambda hit: (-hit["lost_resource_seconds"], -hit["rebalances"], hit["group_id"]))
+    body = table(CAUSES_HEAD, rows)
+    return html.Section([html.H2("Causes"), html.P(causes_sentence(row), className="summary"), body], className="panel")
 
 
 def _group(state: State, row: Row, hit: Row, made: Sequence[Row], view: Window) -> list[Cell]:
@@ -96,13 +64,4 @@ def _group(state: State, row: Row, hit: Row, made: Sequence[Row], view: Window) 
     if worst is not None:
         text = f"{sentences.term(worst)} {worst['generation_id']}"
         named = dcc.Link(text, href=rebalance_href(state, row, worst))
-    return [dcc.Link(visible(group, 80), href=href), *_figures([hit]), named]
-
-
-def _figures(hits: Sequence[Row]) -> tuple[str, str]:
-    rebalances = f"{sum(hit['rebalances'] for hit in hits):,}"
-    if any(hit.get("lost_resource_seconds_low") is None for hit in hits):
-        # A row of an earlier Regroup has no intervals of its groups.
-        return rebalances, amount(sum(hit["lost_resource_seconds"] for hit in hits))
-    low, high = "lost_resource_seconds_low", "lost_resource_seconds_high"
-    return rebalances, written(*summed((hit["lost_resource_seconds"], hit[low], hit[high]) for hit in hits))
+    return [dcc.Link(visible(group, 80), href=href), *hit_figures([hit]), named]

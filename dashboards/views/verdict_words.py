@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from dashboards.lake.lake import Row
-from dashboards.text import bounded, visible
+from dashboards.text import amount, bounded, visible
 from dashboards.views import sentences
 from schemas.states import DiagnosisCause, Evidence, Verdict
+from schemas.written import count
 
 BLAMED = {
     Verdict.BROKER: "the broker",
@@ -17,6 +19,7 @@ BLAMED = {
     Verdict.UNKNOWN: "not known",
 }
 NAMED = 5
+CLIENT_HOST = re.compile(r"(client_?host\s*[=:]\s*)[^,)\]}\s]+", re.IGNORECASE)
 
 
 def blamed(name: str | None) -> str:
@@ -55,6 +58,23 @@ def lost_of(row: Row) -> str:
         row[f"lost{end}"] if f"lost{end}" in row else row[f"lost_resource_seconds{end}"] for end in ("", "_min", "_max")
     )
     return bounded(estimate, low, high, "bounds") if high else "none"
+
+
+def without_hosts(line: str) -> str:
+    """Return a log line without client addresses, because the setting client_host may keep them from the pages."""
+    return CLIENT_HOST.sub(r"\1…", line)
+
+
+def sums_sentence(rows: Sequence[Row]) -> str:
+    """Return `the broker: 81.0 lost in 2 rebalances; a deploy or scaling: 2.0 lost in 1 rebalance`.
+
+    Rows have `verdict`, `rebalances` and the loss in resource-seconds as `lost` or `lost_resource_seconds`.
+    """
+    return "; ".join(
+        f"{blamed(row['verdict'])}: {amount(row['lost'] if 'lost' in row else row['lost_resource_seconds'])} lost in "
+        f"{count(row['rebalances'], 'rebalance')}"
+        for row in rows
+    )
 
 
 def _names(names: Sequence[str] | None, nobody: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,11 +12,19 @@ from dashboards.lake.lake import Row, Rows
 from dashboards.text import amount, visible
 from dashboards.views import sentences
 from dashboards.views.components import Cell, evidence_mark, facts, table
-from dashboards.views.verdict_words import blamed, cause_of, hosts_of, instances_of, lost_of, opening
+from dashboards.views.verdict_words import (
+    blamed,
+    cause_of,
+    hosts_of,
+    instances_of,
+    lost_of,
+    opening,
+    sums_sentence,
+    without_hosts,
+)
 from schemas.states import Evidence
 from schemas.written import capitalized, count, percent
 
-CLIENT_HOST = re.compile(r"(client_?host\s*[=:]\s*)[^,)\]}\s]+", re.IGNORECASE)
 LINES_SHOWN = 12
 
 
@@ -51,28 +58,11 @@ def verdict_panel(row: Row | None, episode: Sequence[Row], lines: Rows) -> Compo
     shown = [line for line in reversed(lines.rows) if line.get("raw")][:LINES_SHOWN]
     if shown:
         raw = html.Ul(
-            [html.Li(html.Code(visible(_without_hosts(line["raw"]), 400))) for line in shown], className="proof"
+            [html.Li(html.Code(visible(without_hosts(line["raw"]), 400))) for line in shown], className="proof"
         )
         more = "" if len(shown) == len(lines.rows) else f" (the first {len(shown)} of {len(lines.rows)})"
         pairs.append((f"Log lines near it{more}", raw))
     return html.Section([html.H2("Verdict"), facts(pairs)], className="panel")
-
-
-def _without_hosts(line: str) -> str:
-    """Return a log line without client addresses, because the setting client_host may keep them from the pages."""
-    return CLIENT_HOST.sub(r"\1…", line)
-
-
-def sums_sentence(rows: Sequence[Row]) -> str:
-    """Return `the broker: 81.0 lost in 2 rebalances; a deploy or scaling: 2.0 lost in 1 rebalance`.
-
-    Rows have `verdict`, `rebalances` and the loss in resource-seconds as `lost` or `lost_resource_seconds`.
-    """
-    return "; ".join(
-        f"{blamed(row['verdict'])}: {amount(row['lost'] if 'lost' in row else row['lost_resource_seconds'])} lost in "
-        f"{count(row['rebalances'], 'rebalance')}"
-        for row in rows
-    )
 
 
 def group_panel(rows: Sequence[Row], word: str) -> list[Component]:
