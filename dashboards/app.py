@@ -37,6 +37,7 @@ from dashboards.web.compression import compress
 from dashboards.web.exports import add_rows
 from dashboards.web.guard import guard
 from dashboards.web.http_server import bound
+from dashboards.web.incidents import add_incidents
 from dashboards.web.requests import refuse_malformed, refuse_unknown_components
 from dashboards.web.runbooks import add_runbooks
 from dashboards.web.search import Search, add_search
@@ -122,6 +123,7 @@ def create_app(
     add_runbooks(app.server)
     add_search(app.server, Search(lake))
     add_rows(app.server, store, now)
+    add_incidents(app.server, store, access, now, STALE_MS)
     app.server.register_error_handler(LakeError, _unreadable)
     refuse_unknown_components(app.server)
     compress(app.server)

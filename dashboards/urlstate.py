@@ -58,6 +58,8 @@ PAGES = (
 """All pages. The first is the start page; those with a key are in the menu, in this order."""
 
 PATHS = {f"/{page.name}" if position else "/": page.name for position, page in enumerate(PAGES)}
+DOCUMENT = "/incident"
+"""Path of incident documents (`dashboards.web.incidents`), which are no page of the application."""
 MOMENT = re.compile(r"[0-9]{1,15}")
 WALL = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{3})?)?")
 """Format in which browsers send a `datetime-local` field."""
@@ -91,7 +93,10 @@ class State:
     notices: tuple[str, ...] = ()
 
     def href(self, page: str, **changes: object) -> str:
-        """Return the address of `page` with this state's range and zone, and `changes` (`cluster`, `from_`, …)."""
+        """Return the address of `page`, or of an `incident` document, with this state's range and zone.
+
+        `changes` are other parts of the address (`cluster`, `from_`, …).
+        """
         values = {"from": self.start, "to": self.end, "tz": self.tz} | {k.rstrip("_"): v for k, v in changes.items()}
         group = values.get("group")
         if isinstance(group, str) and len(group.encode("utf-8", "replace")) > LONGEST_ID:
@@ -100,7 +105,7 @@ class State:
         lanes = values.pop("lanes", ())
         pairs = [(k, str(v)) for k, v in values.items() if v not in (None, "") or k == "group"]
         pairs += [("lanes", label) for label in lanes] if isinstance(lanes, tuple) else []
-        path = next(path for path, name in PATHS.items() if name == page)
+        path = DOCUMENT if page == "incident" else next(path for path, name in PATHS.items() if name == page)
         return f"{path}?{urlencode(pairs, quote_via=quote, safe='')}" if pairs else path
 
 

@@ -46,6 +46,7 @@ COMMANDS = {
     "top": ("jobs.top", "run"),
     "advise": ("jobs.advise", "run"),
     "report": ("jobs.report", "run"),
+    "incident": ("jobs.incidents.incident", "run"),
     "serve": ("jobs.serve", "run"),
     "capture": ("jobs.capture", "run"),
     "decode": ("jobs.decode", "run"),
@@ -57,7 +58,7 @@ COMMANDS = {
 }
 RECORDED = ("ingest", "build", "poll", "analyze", "notify", "quality", "maintain", "erase", "replay", "rebuild")
 """Commands that add a row to `job_runs`. `up` adds rows itself, also for its parts."""
-SERVED = ("serve", "why", "top", "advise", "report")
+SERVED = ("serve", "why", "top", "advise", "report", "incident")
 """Commands that only read the tables, also through a SQL warehouse or in an object store."""
 IN_FOLDER = ("up", *SERVED)
 """Commands that need the tables in the warehouse's folder (`jobs.tables.location`)."""
@@ -295,10 +296,38 @@ def _answers(add: Callable[[str, str], argparse.ArgumentParser]) -> None:
     report.add_argument(
         "--format", choices=("markdown", "html", "json"), default="markdown", help="default: %(default)s"
     )
+    text = "write a document about one rebalance, episode or storm: what happened, why, its cost, and what to change"
+    _incident(add("incident", text))
     why.add_argument(
         "--at",
         metavar="TIME",
         help="time of the rebalance: 12:03 (the last one, UTC) or 2026-11-21T12:03:07Z (default: the newest rebalance)",
+    )
+
+
+def _incident(incident: argparse.ArgumentParser) -> None:
+    incident.add_argument("group", nargs="?", metavar="GROUP", help="group id")
+    incident.add_argument("--cluster", metavar="NAME", help="name of the cluster, if several have the group")
+    incident.add_argument(
+        "--at", metavar="TIME", help="time of the rebalance, as for `why` (default: the newest episode)"
+    )
+    incident.add_argument("--generation", type=int, metavar="N", help="the rebalance to this generation or epoch")
+    incident.add_argument(
+        "--incarnation", type=int, metavar="N", help="incarnation of the group that has it (default: the present one)"
+    )
+    incident.add_argument("--episode", action="store_true", help="the whole episode of that rebalance")
+    incident.add_argument(
+        "--storm", metavar="ID|TIME", help="a storm instead of a group: its id, or a time, as for --at, within it"
+    )
+    incident.add_argument(
+        "--format", choices=("markdown", "html", "json"), default="markdown", help="default: %(default)s"
+    )
+    incident.add_argument("--output", type=Path, metavar="FILE", help="file to write (default: print the document)")
+    incident.add_argument(
+        "--capture",
+        type=Path,
+        metavar="DIR|FILE",
+        help="capture to put beside the --output, and to link with its size and SHA-256",
     )
 
 

@@ -37,13 +37,21 @@ def advise(lake: Lake, group: str, *, cluster: str = "") -> Advised:
     """
     store = Store(lake)
     row = group_of(store, group, cluster)
-    rows = advice_of(store, row["cluster"], group)
-    if not rows:
+    found = advised(store, row)
+    if found is None:
         raise NoAnswerError(f"The group {visible(group, 120)} is not analyzed yet: run `./regroup analyze`.")
+    return found
+
+
+def advised(store: Store, group: Row) -> Advised | None:
+    """Return the newest advice for a row of `groups`; None if the group is not analyzed yet."""
+    rows = advice_of(store, group["cluster"], group["group_id"])
+    if not rows:
+        return None
     view = Window(rows[0]["window_start_at"], rows[0]["window_end_at"] + 1, is_live=False)
-    libraries = [each["client_library"] for each in store.libraries(row["cluster"], group, view)]
-    known = [name for name in dict.fromkeys(libraries) if name not in (None, ClientLibrary.UNKNOWN)]
-    return Advised(group=row, rows=rows, libraries=known)
+    found = [each["client_library"] for each in store.libraries(group["cluster"], group["group_id"], view)]
+    known = [name for name in dict.fromkeys(found) if name not in (None, ClientLibrary.UNKNOWN)]
+    return Advised(group=group, rows=rows, libraries=known)
 
 
 def advise_text(found: Advised) -> str:
@@ -61,17 +69,18 @@ def _lines(found: Advised) -> Iterator[str]:
         yield "No change is recommended."
         yield wrapped(visible(first["explanation"], 2_000))
     for number, row in enumerate(changes, 1):
-        yield f"{number}. {written.capitalized(sentences.action(row['action']))}{_saving(row)}"
+        yield f"{number}. {written.capitalized(sentences.action(row['action']))}{saving_text(row)}"
         yield wrapped(visible(row["explanation"], 2_000), "   ", "   ")
         for text in row["preconditions"] or ():
             yield wrapped(visible(text, 300), "   - ", "     ")
-        for place, text in _settings(found, row).items():
+        for place, text in settings_of(found, row).items():
             yield f"   {place}:"
             yield from (f"       {visible(line, 400)}" for line in text.splitlines())
         yield ""
 
 
-def _saving(row: Row) -> str:
+def saving_text(row: Row) -> str:
+    """Return `: +12.0 (+9.0 to +15.0) resource-seconds, modelled`; empty if the saving is not known."""
     if row["saving_measured"] is not None:
         return f": {written.signed(row['saving_measured'])} resource-seconds, measured"
     if row["saving"] is None:
@@ -81,7 +90,7 @@ def _saving(row: Row) -> str:
     return f": {written.signed(row['saving'])}{between} resource-seconds, modelled"
 
 
-def _settings(found: Advised, row: Row) -> dict[str, str]:
+def settings_of(found: Advised, row: Row) -> dict[str, str]:
     """Return the text to paste for the group's client libraries; for all places if none of them has its own."""
     settings: dict[str, str] = dict(row["settings"] or ())
     mine = {place: text for place, text in settings.items() if place in found.libraries}

@@ -62,27 +62,55 @@ def why(lake: Lake, group: str, *, cluster: str = "", at: tuple[int, int] | None
     """
     store = Store(lake)
     row = group_of(store, group, cluster)
-    cluster = row["cluster"]
-    seen = store.span(cluster)
-    assert seen is not None, "a cluster with a group has a span"
     away_ms = of_episode = 0
     if at is None:
         generation, of_episode = _newest(store, row)
     else:
         generation, away_ms = _at(store, row, at)
-    key = (cluster, group, generation["incarnation"], generation["generation_id"])
-    found = store.rebalance(*key)
+    found = _of(store, row, generation, away_ms=away_ms, of_episode=of_episode)
     assert found is not None, "its row was just read"
-    episode = found.episode
+    return found
+
+
+def why_generation(
+    lake: Lake, group: str, generation: int, *, cluster: str = "", incarnation: int | None = None
+) -> Why:
+    """Return why a group rebalanced to a generation or epoch, by default of the group's present incarnation.
+
+    Raises:
+        NoAnswerError: there is no such group, several clusters have it, or this rebalance of it is not known.
+        LakeError: the tables cannot be read.
+    """
+    store = Store(lake)
+    row = group_of(store, group, cluster)
+    number = row["incarnation"] if incarnation is None else incarnation
+    found = _of(store, row, {"incarnation": number, "generation_id": generation})
+    if found is None:
+        of = f" of incarnation {number}" if number else ""
+        raise NoAnswerError(
+            f"No rebalance of {visible(group, 120)} to generation {generation}{of} is known in the cluster "
+            f"{visible(row['cluster'], 60)}: its page lists those that are."
+        )
+    return found
+
+
+def _of(store: Store, group: Row, generation: Row, *, away_ms: int = 0, of_episode: int = 0) -> Why | None:
+    """Return the answer for the `incarnation` and `generation_id` of a generation; None if it is unknown."""
+    cluster, name = group["cluster"], group["group_id"]
+    found = store.rebalance(cluster, name, generation["incarnation"], generation["generation_id"])
+    seen = store.span(cluster)
+    if found is None or seen is None:
+        return None
+    episode, g = found.episode, found.generation
     return Why(
         cluster=cluster,
-        group=row,
+        group=group,
         found=found,
         away_ms=away_ms,
         of_episode=of_episode,
-        verdict=store.verdict(*key),
+        verdict=store.verdict(cluster, name, g["incarnation"], g["generation_id"]),
         episode=store.episode_verdicts(episode) if episode is not None and episode["generations"] > 1 else [],
-        advice=advice_of(store, cluster, group),
+        advice=advice_of(store, cluster, name),
         seen=seen,
     )
 

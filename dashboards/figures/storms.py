@@ -53,13 +53,27 @@ def storm_figure(
     storm: Row, groups: Sequence[str], generations: Sequence[Row], hrefs: Mapping[Key, str], window: Window, until: int
 ) -> Figure:
     """Draw the rebalances of at most `GROUPS_SHOWN` groups; the storm's span is shaded, its timestamps are named."""
-    shown = groups[:GROUPS_SHOWN]
-    row_of = {group: y for y, group in enumerate(shown)}
-    drawn = [(row_of[g["group_id"]], g, _rebalance(g)) for g in generations if g["group_id"] in row_of]
     end = storm["ended_at"] if storm["ended_at"] is not None else until
     moments = [("began", storm["started_at"]), ("detected", storm["detected_at"])]
     moments.append(("ended", end) if storm["ended_at"] is not None else ("open, last seen", end))
-    details = {"shapes": _moments(moments, storm["started_at"], end), "annotations": _words(moments, window)}
+    return rebalances_figure(groups, generations, hrefs, window, moments)
+
+
+def rebalances_figure(
+    groups: Sequence[str],
+    generations: Sequence[Row],
+    hrefs: Mapping[Key, str],
+    window: Window,
+    moments: Sequence[tuple[str, int]],
+) -> Figure:
+    """Draw the rebalances of at most `GROUPS_SHOWN` groups, one row each.
+
+    The time from the first to the last of `moments` (epoch ms) is shaded, and each of them is named below the figure.
+    """
+    shown = groups[:GROUPS_SHOWN]
+    row_of = {group: y for y, group in enumerate(shown)}
+    drawn = [(row_of[g["group_id"]], g, _rebalance(g)) for g in generations if g["group_id"] in row_of]
+    details = {"shapes": _moments(moments, moments[0][1], moments[-1][1]), "annotations": _words(moments, window)}
     figure: Figure = {"data": [], "layout": _layout(shown, window, BELOW_PX + WORDS_PX) | details}
     for name in ("stopped", "partial"):
         style = STYLES[name]

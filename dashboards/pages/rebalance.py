@@ -17,6 +17,7 @@ from dashboards.views import log_sources, sentences
 from dashboards.views.components import (
     Cell,
     aria,
+    document_link,
     empty,
     evidence_mark,
     facts,
@@ -99,13 +100,15 @@ def render(store: Store, state: State, now: int) -> list[Component]:  # noqa: AR
 
 def _head(state: State, group: str, found: Rebalance | None, whole: Window | None) -> Component:
     here = {"cluster": state.cluster, "group": group}
-    steps = []
+    steps: list[Component] = []
     for row, word, key in ((found.previous, "previous", ","), (found.following, "next", ".")) if found else ():
         if row is not None:
             href = state.href("rebalance", **here, incarnation=row["incarnation"], generation=row["generation_id"])
             text = f"← {word}" if word == "previous" else f"{word} →"
             link = dcc.Link(text, href=href, className="button")
             steps.append(html.Span(link, title=f"({key})", **keyed(key)))
+    if found:
+        steps += _documents(state, here, found)
     title = f"Rebalance to {sentences.numbered(found.generation)}" if found else "Rebalance"
     return html.Div(
         [
@@ -122,11 +125,21 @@ def _head(state: State, group: str, found: Rebalance | None, whole: Window | Non
                     html.P(_about(found) if found else "", className="about quiet"),
                 ]
             ),
-            html.Nav(steps, className="steps", **aria("neighbouring rebalances")),
+            html.Nav(steps, className="steps", **aria("neighbouring rebalances, and the incident document")),
             part(state, whole) if whole is not None else None,
         ],
         className="head",
     )  # fmt: skip
+
+
+def _documents(state: State, here: dict[str, str], found: Rebalance) -> list[Component]:
+    """Return links to the document of the rebalance, and of its episode if that has several."""
+    g, episode = found.generation, found.episode
+    key = {**here, "incarnation": g["incarnation"], "generation": g["generation_id"]}
+    links = [document_link(state, "Incident document", **key)]
+    if episode is not None and episode["generations"] > 1:
+        links.append(document_link(state, "of the episode", **key, episode=1))
+    return links
 
 
 def _about(found: Rebalance) -> str:

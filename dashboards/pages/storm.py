@@ -12,7 +12,19 @@ from dashboards.queries.store import Store
 from dashboards.text import instant, visible
 from dashboards.urlstate import State, Window
 from dashboards.views import sentences
-from dashboards.views.components import Cell, empty, evidence_mark, facts, graded, legend, marks_table, panel, table
+from dashboards.views.components import (
+    Cell,
+    aria,
+    document_link,
+    empty,
+    evidence_mark,
+    facts,
+    graded,
+    legend,
+    marks_table,
+    panel,
+    table,
+)
 from dashboards.views.marks import NEAR_MS, time_since_mark
 from dashboards.views.ranges import drawn, part
 from dashboards.views.storm_hits import causes_panel, groups_panel, rebalance_href
@@ -73,7 +85,11 @@ def _head(state: State, row: Row | None, whole: Window | None) -> Component:
         crumbs += [" / ", visible(row["cluster"], 60)]
     heading = "Storm" if row is None else f"Storm: {title(row)}"
     named = html.Div([html.P(crumbs, className="crumbs"), html.H1(heading)])
-    return html.Div([named, part(state, whole)] if whole is not None else [named], className="head")
+    if whole is None:
+        return html.Div([named], className="head")
+    link = document_link(state, "Incident document", storm=state.storm)
+    steps = html.Nav([link], className="steps", **aria("incident document"))
+    return html.Div([named, steps, part(state, whole)], className="head")
 
 
 def _unknown(store: Store, state: State) -> Component:

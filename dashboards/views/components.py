@@ -153,6 +153,12 @@ def paging_links(state: State, page: str, shown: int, step: int, known: int) -> 
     return html.Nav(ways, className="further", **aria("more groups"))
 
 
+def document_link(state: State, text: str, **key: object) -> Component:
+    """Return a link that opens an incident document in a window of its own. A page's link would stay in the page."""
+    href = state.href("incident", **key, from_="", to="")
+    return html.A(text, href=href, target="_blank", rel="noopener", className="button")
+
+
 def empty(kind: str, title: str, text: str, *links: Component) -> Component:
     """Return a notice for an empty page. `kind` is nothing (happened), filtered, unobserved or missing."""
     return html.Div([html.H2(title), html.P(text), *links], className=f"empty {kind}", role="status")

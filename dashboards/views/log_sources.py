@@ -11,8 +11,8 @@ from dash.development.base_component import Component
 from dashboards.lake.lake import Row, Rows
 from dashboards.text import ABSENT, instant, visible
 from dashboards.views.components import table
+from dashboards.views.verdict_words import lines_sentence
 from dashboards.zone import zone
-from schemas.written import count
 
 _PLACE_IN_MESSAGE = re.compile(r"#\d+\Z")
 
@@ -43,12 +43,7 @@ def by_source(lines: Rows) -> Component:
 
 
 def _panel(lines: Rows, body: Component) -> Component:
-    unbound = sum(not line.get("source_binding") for line in lines.rows)
-    summary = f"{count(len(lines.rows), 'line')} about this group in this range."
-    if lines.is_capped:
-        summary = f"The newest {len(lines.rows)} lines about this group in this range."
-    if unbound:
-        summary += f" No setting binds the source of {unbound} of them: anyone who can write there could forge them."
+    summary = lines_sentence(lines)
     return html.Section([html.H2("Log lines"), html.P(summary, className="summary"), body], className="panel")
 
 

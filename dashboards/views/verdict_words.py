@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from dashboards.lake.lake import Row
+from dashboards.lake.lake import Row, Rows
 from dashboards.text import amount, bounded, visible
 from dashboards.views import sentences
 from schemas.states import DiagnosisCause, Evidence, Verdict
@@ -75,6 +75,17 @@ def sums_sentence(rows: Sequence[Row]) -> str:
         f"{count(row['rebalances'], 'rebalance')}"
         for row in rows
     )
+
+
+def lines_sentence(lines: Rows) -> str:
+    """Return how many log lines are about a group, and how many of them are of sources that anyone could write to."""
+    number = len(lines.rows)
+    unbound = sum(not line.get("source_binding") for line in lines.rows)
+    text = f"The newest {number} lines" if lines.is_capped else count(number, "line")
+    text += " about this group in this range."
+    if unbound:
+        text += f" No setting binds the source of {unbound} of them: anyone who can write there could forge them."
+    return text
 
 
 def _names(names: Sequence[str] | None, nobody: str) -> str:

@@ -114,6 +114,14 @@ class CaptureFiles:
             FileNotFoundError: there is no file of this name.
             UserError: it is not a regular file, not readable or too large.
         """
+        stream = self.open_as_it_is(name)
+        self.budget.spend(account, FILE_COST, name)
+        if not name.endswith(".gz"):
+            return stream
+        return BufferedReader(_Unpacked(stream, self.folder / name, partial(self.budget.spend, account)), PIECE)
+
+    def open_as_it_is(self, name: str) -> IO[bytes]:
+        """Open a regular file without unpacking it or charging it; raises as `open` does."""
         path = self.folder / name
         try:
             # O_NONBLOCK: otherwise `open` would wait forever for the writer of a named pipe.
@@ -127,10 +135,7 @@ class CaptureFiles:
         if not stat.S_ISREG(found.st_mode):
             stream.close()
             raise UserError(f"The file {path} cannot be read ({self._kind(name) or 'not a regular file'}): {NEXT}.")
-        self.budget.spend(account, FILE_COST, name)
-        if not name.endswith(".gz"):
-            return stream
-        return BufferedReader(_Unpacked(stream, self.folder / name, partial(self.budget.spend, account)), PIECE)
+        return stream
 
     def read(self, name: str, account: str) -> bytes:
         """Return the whole content of a file; raises as `open` does."""
