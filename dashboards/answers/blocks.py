@@ -31,12 +31,13 @@ STYLE = (
     "dt{opacity:.75}dd{margin:0}"
     "pre{overflow-x:auto;padding:.6rem .8rem;border:1px solid #8884;border-radius:4px;font-size:13px}"
     "figure{margin:1rem 0;overflow-x:auto}svg{display:block;width:100%;min-width:44rem;height:auto}"
+    "@media(max-width:40rem){dl{grid-template-columns:1fr;gap:0}dd{margin-bottom:.4rem}}"
     "@page{size:A4;margin:14mm}"
     "@media print{:root{color-scheme:light}"
     "body{background:#fff;color:#000;font-size:9.5pt;max-width:none;margin:0;padding:0}a{color:#000}"
     "h1,h2,h3{break-after:avoid}tr,figure,dl>*{break-inside:avoid}p,li{orphans:3;widows:3}"
     "table{display:table;width:100%}thead{display:table-header-group}"
-    "th,td{padding:.15rem .35rem;overflow-wrap:anywhere;font-size:8pt}td:last-child{min-width:0}"
+    "th,td{padding:.15rem .35rem;font-size:8pt}td,td:last-child{overflow-wrap:anywhere;min-width:4rem}"
     "pre{white-space:pre-wrap;border-color:#888;background:none}svg{min-width:0}figure{overflow:visible}}"
 )
 """Colours of the browser's theme on screens. On paper: black on white, no row or figure across two pages, and the head
@@ -110,16 +111,14 @@ def _markdown(block: Block) -> str:
     match block:
         case Heading(level, text):
             out = f"{'#' * level} {_escaped(text)}\n"
-        case Paragraph(text):
-            out = f"{_escaped(text)}\n"
-        case Drawing(_, text):
-            out = f"{_escaped(text)}\n"
+        case Paragraph(text) | Drawing(_, text):
+            out = f"{_line(text)}\n"
         case Items(texts):
-            out = "".join(f"- {_escaped(text)}\n" for text in texts)
+            out = "".join(f"- {_line(text)}\n" for text in texts)
         case Facts(pairs):
-            out = "".join(f"- {_escaped(name)}: {_escaped(text)}\n" for name, text in pairs)
+            out = "".join(f"- {_line(name)}: {_escaped(text)}\n" for name, text in pairs)
         case Links(pairs):
-            out = "".join(f"- {_escaped(name)}: {_markdown_link(address, block)}\n" for name, address in pairs)
+            out = "".join(f"- {_line(name)}: {_markdown_link(address, block)}\n" for name, address in pairs)
         case Code(text):
             # Longer than any run of backticks in the text, so that the text cannot end it.
             fence = "`" * max(3, 1 + max(map(len, re.findall("`+", text)), default=0))
@@ -133,8 +132,12 @@ def _markdown(block: Block) -> str:
 def _escaped(text: str) -> str:
     # A line break would end a table's row.
     line = SPECIAL.sub(r"\\\1", " ".join(text.split()))
-    line = WWW.sub(lambda found: f"{found[0]}\\", line)
-    return BEGINS.sub(lambda found: f"{found[0]}\\" if found[0].isdigit() else f"\\{found[0]}", line)
+    return WWW.sub(lambda found: f"{found[0]}\\", line)
+
+
+def _line(text: str) -> str:
+    """Return escaped text with which a line begins."""
+    return BEGINS.sub(lambda found: f"{found[0]}\\" if found[0].isdigit() else f"\\{found[0]}", _escaped(text))
 
 
 def _is_safe(address: str, links: Links) -> bool:

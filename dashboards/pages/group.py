@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from dash import dcc, html
@@ -18,7 +19,7 @@ from dashboards.text import ABSENT, duration, host, instant, member_label, resou
 from dashboards.urlstate import ALL, State, Window, window
 from dashboards.views import diagnoses, log_sources, patterns, sentences
 from dashboards.views.client_libraries import libraries_sentence
-from dashboards.views.components import aria, empty, grid, legend, marks_table, panel, state_word, table
+from dashboards.views.components import aria, document_link, empty, grid, legend, marks_table, panel, state_word, table
 from dashboards.views.ranges import keyed, ranges
 from dashboards.views.resume_position import all_resumed, resumed_from
 from dashboards.views.theme import GLYPHS, STYLES, style_of
@@ -82,7 +83,7 @@ def render(store: Store, state: State, now: int) -> list[Component]:
     quiet = html.Div([] if inside else [_quiet(state, found, seen, view)])
     capped = any(each.is_capped for each in (generations, events, members, stalls))
     return [
-        _head(state, group, found, shown, view),
+        _head(state, group, found, shown, view, inside),
         quiet,
         html.Div(group_panel(rows.verdicts, unit)),
         panel(
@@ -135,7 +136,18 @@ def _link(state: State, group: str, g: Row) -> str:
     )
 
 
-def _head(state: State, group: str, found: Row | None, shown: str, view: Window | None) -> Component:
+def _document(state: State, group: str, inside: Sequence[Row]) -> list[Component]:
+    """Return a link to the document of the rebalance in the range that cost most; nothing without a rebalance."""
+    worst = max(inside, key=lambda g: (g["lost"], g["joined_at"]), default=None)
+    if worst is None:
+        return []
+    key = {"incarnation": worst["incarnation"], "generation": worst["generation_id"]}
+    return [document_link(state, "Document of the costliest", cluster=state.cluster, group=group, **key)]
+
+
+def _head(
+    state: State, group: str, found: Row | None, shown: str, view: Window | None, inside: Sequence[Row] = ()
+) -> Component:
     about: list[Any] = []
     if found is not None:
         kind = " · ".join(
@@ -166,6 +178,7 @@ def _head(state: State, group: str, found: Row | None, shown: str, view: Window 
                     )
                     for key, sign, word in ((",", "← rebalance", "previous"), (".", "rebalance →", "next"))
                 ]
+                + _document(state, group, inside)
                 if view is not None
                 else [],
                 className="steps",

@@ -13,6 +13,7 @@ from schemas.folded_rows import count_of
 from schemas.states import DiagnosisCause, StormScope
 from schemas.written import amount, count, percent
 
+WHY_COUNTED = "Why it counts as a storm"
 HIDDEN = "It also hit groups that you may not see, so its cause and the other groups are hidden."
 
 
@@ -54,7 +55,7 @@ def cause_facts(row: Row) -> list[Fact]:
     return [
         Fact("Suspected cause", sentences.cause(row["suspected_cause"]), row["evidence"]),
         Fact("Score", f"{row['score'] or 0:.2f}: its share of {_voices(row)}, by their diagnoses"),
-        Fact("Why it counts as a storm", visible(row["explanation"], 2_000)),
+        Fact(WHY_COUNTED, visible(row["explanation"], 2_000)),
     ]
 
 
@@ -69,15 +70,18 @@ def _voices(row: Row) -> str:
 def cost_facts(row: Row, until: int) -> list[Fact]:
     """Return what the storm cost, and when it began, was detected and ended; `until` is the newest known time."""
     ended = f"still open at {instant(until)[:19]}" if row["ended_at"] is None else instant(row["ended_at"])
-    rebalances = f"{row['rebalances']:,}, {row['unexplained_rebalances']:,} of them unexplained"
     later = duration(row["detected_at"] - row["started_at"])
     return [
         Fact("Resource-seconds lost", loss_interval.of_row(row) if row["lost_resource_seconds_max"] else "none"),
-        Fact("Rebalances", ABSENT if is_masked(row) else rebalances),
+        Fact("Rebalances", ABSENT if is_masked(row) else _rebalances(row)),
         Fact("Began (UTC)", instant(row["started_at"])),
         Fact("Detected (UTC)", f"{instant(row['detected_at'])}, {later} later"),
         Fact("Ended (UTC)", ended),
     ]
+
+
+def _rebalances(row: Row) -> str:
+    return f"{row['rebalances']:,}, {row['unexplained_rebalances']:,} of them unexplained"
 
 
 def differences_sentence(row: Row) -> str:

@@ -17,6 +17,7 @@ from dashboards.queries.store import Store
 from dashboards.text import instant, visible
 from dashboards.urlstate import State, Window
 from dashboards.views import storm_words
+from dashboards.views.fact import Fact
 from dashboards.views.marks import NEAR_MS, time_since_mark
 from dashboards.views.verdict_words import blamed, lines_sentence, opening, sums_sentence
 from dashboards.zone import zone
@@ -30,6 +31,7 @@ GROUPS_LISTED = 100
 LOG_LINES = 30
 """Log lines of each of these groups."""
 
+LEAST_MARGIN_MS = 60_000
 LEGEND = (("stopped", "everybody stopped"), ("partial", "moving partitions stopped"), ("", "dotted: inferred"))
 
 
@@ -66,8 +68,9 @@ def of_storm(lake: Lake, storm_id: str) -> Incident:
     groups = list(row["group_ids"] or ())
     made = store.disturbed(row["cluster"], groups, view)
     marks = store.marks(view, row["cluster"], groups)
-    figure = storm_figure(row, groups, made.rows, {}, view, until)
-    flagged(figure, marks, first=view.start, last=view.end)
+    shown = _drawn(inside)
+    figure = storm_figure(row, groups, made.rows, {}, shown, until)
+    flagged(figure, marks, first=shown.start, last=shown.end)
     hits = storm_words.hits(row, made.rows)
     worst = [hit["group_id"] for hit in hits[:GROUPS_READ]]
     lines = [store.lines(row["cluster"], group, inside) for group in worst]
@@ -111,8 +114,14 @@ def _advised(store: Store, cluster: str, group: str) -> Advised | None:
     return None if row is None else advised(store, row)
 
 
+def _drawn(inside: Window) -> Window:
+    """Return the span of the figure: three times the storm's, but at most 15 min before and after it."""
+    margin = min(NEAR_MS, max(LEAST_MARGIN_MS, inside.width))
+    return Window(inside.start - margin, inside.end + margin, is_live=False)
+
+
 def _caption(groups: int) -> str:
-    text = f"Every rebalance of the groups hit, from 15 min before to 15 min after ({zone()}); the storm is shaded."
+    text = f"The rebalances of the groups hit, also shortly before and after ({zone()}); the storm is shaded."
     return text if groups <= GROUPS_SHOWN else f"{text} The {GROUPS_SHOWN} hardest hit of {groups} groups are drawn."
 
 
@@ -144,11 +153,16 @@ def _moments(row: Row, until: int) -> Iterator[Line]:
         yield Line(end, end, "The storm's last unexplained rebalance", grade)
 
 
+def _causes(row: Row) -> list[Fact]:
+    """Return the facts about the cause, without the explanation, which the story has."""
+    return [fact for fact in storm_words.cause_facts(row) if fact.name != storm_words.WHY_COUNTED]
+
+
 def _sections(row: Row, until: int, hits: list[Row], members: list[Row]) -> Iterator[Section]:
     if storm_words.is_masked(row):
         yield Section(name="Cause", text=storm_words.HIDDEN)
     else:
-        yield Section(name="Cause", facts=storm_words.cause_facts(row))
+        yield Section(name="Cause", facts=_causes(row))
     if row.get("verdicts"):
         yield Section(
             name="By verdict",
