@@ -64,7 +64,7 @@ class Items:
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class Pairs:
     """Names with their values."""
 
     pairs: Sequence[tuple[str, str]]
@@ -79,10 +79,10 @@ class Code:
 
 @dataclass(frozen=True, slots=True)
 class Links:
-    """Names with addresses: http or https, or the name of a file beside the document (`beside`)."""
+    """Names with addresses: http or https, or the name of a file beside the document (`is_file`)."""
 
     pairs: Sequence[tuple[str, str]]
-    beside: bool = False
+    is_file: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,7 @@ class TextTable:
     rows: Sequence[Sequence[str]]
 
 
-Block = Heading | Paragraph | Items | Facts | Code | Links | Drawing | TextTable
+Block = Heading | Paragraph | Items | Pairs | Code | Links | Drawing | TextTable
 
 
 def markdown(blocks: Iterable[Block]) -> str:
@@ -115,7 +115,7 @@ def _markdown(block: Block) -> str:
             out = f"{_line(text)}\n"
         case Items(texts):
             out = "".join(f"- {_line(text)}\n" for text in texts)
-        case Facts(pairs):
+        case Pairs(pairs):
             out = "".join(f"- {_line(name)}: {_escaped(text)}\n" for name, text in pairs)
         case Links(pairs):
             out = "".join(f"- {_line(name)}: {_markdown_link(address, block)}\n" for name, address in pairs)
@@ -142,13 +142,13 @@ def _line(text: str) -> str:
 
 def _is_safe(address: str, links: Links) -> bool:
     """Return whether the address leads where its text says: to http(s), or to a plain file beside the document."""
-    return bool(FILE.fullmatch(address) if links.beside else ADDRESS.fullmatch(address))
+    return bool(FILE.fullmatch(address) if links.is_file else ADDRESS.fullmatch(address))
 
 
 def _markdown_link(address: str, links: Links) -> str:
     if not _is_safe(address, links):
         return _escaped(address)
-    return f"[{_escaped(address)}](<{address}>)" if links.beside else f"<{address}>"
+    return f"[{_escaped(address)}](<{address}>)" if links.is_file else f"<{address}>"
 
 
 def html(blocks: Iterable[Block], title: str) -> str:
@@ -174,7 +174,7 @@ def _html(block: Block) -> str:
             out = f"<figure>{svg}</figure><p>{escape(text)}</p>"
         case Items(texts):
             out = f"<ul>{''.join(f'<li>{escape(text)}</li>' for text in texts)}</ul>"
-        case Facts(pairs):
+        case Pairs(pairs):
             out = f"<dl>{''.join(f'<dt>{escape(name)}</dt><dd>{escape(text)}</dd>' for name, text in pairs)}</dl>"
         case Links(pairs):
             out = f"<ul>{''.join(f'<li>{escape(name)}: {_anchor(each, block)}</li>' for name, each in pairs)}</ul>"

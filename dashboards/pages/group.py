@@ -136,6 +136,14 @@ def _link(state: State, group: str, g: Row) -> str:
     )
 
 
+def _steps() -> list[Component]:
+    """Return the buttons that lead to the rebalance before and after the one in view."""
+    return [
+        html.Button(sign, className="button", **keyed(key), **aria(f"{word} rebalance"), title=f"{word} ({key})")
+        for key, sign, word in ((",", "← rebalance", "previous"), (".", "rebalance →", "next"))
+    ]
+
+
 def _document(state: State, group: str, inside: Sequence[Row]) -> list[Component]:
     """Return a link to the document of the rebalance in the range that cost most; nothing without a rebalance."""
     worst = max(inside, key=lambda g: (g["lost"], g["joined_at"]), default=None)
@@ -172,15 +180,7 @@ def _head(
                 ]
             ),
             html.Nav(
-                [
-                    html.Button(
-                        sign, className="button", **keyed(key), **aria(f"{word} rebalance"), title=f"{word} ({key})"
-                    )
-                    for key, sign, word in ((",", "← rebalance", "previous"), (".", "rebalance →", "next"))
-                ]
-                + _document(state, group, inside)
-                if view is not None
-                else [],
+                [*(_steps() if view is not None else ()), *_document(state, group, inside)],
                 className="steps",
                 **aria("rebalances of this range"),
             ),

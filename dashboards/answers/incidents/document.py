@@ -11,17 +11,17 @@ from dashboards.answers.blocks import (
     Block,
     Code,
     Drawing,
-    Facts,
     Heading,
     Items,
     Links,
+    Pairs,
     Paragraph,
     TextTable,
     html,
     markdown,
 )
 from dashboards.answers.group_advice import recommended
-from dashboards.answers.incidents.incident import COST, Attached, Incident, Line, Section
+from dashboards.answers.incidents.incident import COST, Attached, EvidenceLine, Incident, Section
 from dashboards.answers.written import at
 from dashboards.figures.svg import svg
 from dashboards.lake.lake import Row
@@ -99,7 +99,7 @@ def _section(section: Section) -> Iterator[Block]:
     if section.text:
         yield Paragraph(section.text)
     if section.facts:
-        yield Facts([(zoned(fact.name), _value(fact)) for fact in section.facts])
+        yield Pairs([(zoned(fact.name), _value(fact)) for fact in section.facts])
     if section.rows:
         yield TextTable([zoned(head) for head in section.head], [[str(cell) for cell in row] for row in section.rows])
 
@@ -133,7 +133,7 @@ def _change(number: int, row: Row, advice: Advised) -> Iterator[Block]:
         yield Code("\n".join(visible(line, 400) for line in text.splitlines()))
 
 
-def _cells(line: Line) -> tuple[str, ...]:
+def _cells(line: EvidenceLine) -> tuple[str, ...]:
     when = _between(instant(line.earliest), instant(line.latest), " to ")
     return (when, line.text, line.evidence, line.place)
 
@@ -154,8 +154,8 @@ def _capture(found: Incident, attached: Attached | None) -> Iterator[Block]:
             "`./regroup incident … --capture FOLDER` attaches them."
         )
         return
-    yield Links([("The capture, for `./regroup replay`", attached.file)], beside=True)
-    yield Facts([("Size", f"{attached.size:,} bytes ({written.size(attached.size)})"), ("SHA-256", attached.sha256)])
+    yield Links([("The capture, for `./regroup replay`", attached.file)], is_file=True)
+    yield Pairs([("Size", f"{attached.size:,} bytes ({written.size(attached.size)})"), ("SHA-256", attached.sha256)])
     yield Paragraph("It holds the records of all groups of its cluster, not only of those of this document.")
 
 

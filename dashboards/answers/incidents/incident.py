@@ -22,7 +22,7 @@ ANNOUNCED = "announced"
 """The grade of a mark: people or their CI said so, and no record shows it."""
 
 
-class Line(NamedTuple):
+class EvidenceLine(NamedTuple):
     """A line of evidence. It happened within [earliest, latest] (epoch ms); equal if the time is exactly known.
 
     `evidence` is observed, bounded, inferred or `ANNOUNCED`. `place` is where the record or log line is; empty if the
@@ -66,7 +66,7 @@ class Incident:
     figure: Figure
     caption: str
     legend: Sequence[tuple[str, str]]
-    timeline: Sequence[Line]
+    timeline: Sequence[EvidenceLine]
     timeline_text: str
     sections: Sequence[Section]
     advice: Sequence[tuple[str, Advised | None]]

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from dashboards.answers.advise import Advised, advised
 from dashboards.answers.incidents import timeline
-from dashboards.answers.incidents.incident import COST, LINES_MOST, Incident, Line, Section
+from dashboards.answers.incidents.incident import COST, LINES_MOST, EvidenceLine, Incident, Section
 from dashboards.answers.incidents.members import each_once, member_values, members_of, members_section
 from dashboards.answers.why import NoAnswerError, known_span
 from dashboards.answers.written import at
@@ -142,15 +142,15 @@ def _story(row: Row, until: int, marks: list[Row]) -> Iterator[str]:
         yield visible(row["explanation"], 2_000)
 
 
-def _moments(row: Row, until: int) -> Iterator[Line]:
+def _moments(row: Row, until: int) -> Iterator[EvidenceLine]:
     grade = row["evidence"] or "hidden"
-    yield Line(row["started_at"], row["started_at"], "The storm begins: its first unexplained rebalance", grade)
-    yield Line(row["detected_at"], row["detected_at"], "From here on, the records show a storm", grade)
+    yield EvidenceLine(row["started_at"], row["started_at"], "The storm begins: its first unexplained rebalance", grade)
+    yield EvidenceLine(row["detected_at"], row["detected_at"], "From here on, the records show a storm", grade)
     end = row["ended_at"]
     if end is None:
-        yield Line(until, until, "The newest record: the storm is still open", Evidence.OBSERVED)
+        yield EvidenceLine(until, until, "The newest record: the storm is still open", Evidence.OBSERVED)
     else:
-        yield Line(end, end, "The storm's last unexplained rebalance", grade)
+        yield EvidenceLine(end, end, "The storm's last unexplained rebalance", grade)
 
 
 def _causes(row: Row) -> list[Fact]:

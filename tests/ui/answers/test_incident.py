@@ -10,7 +10,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from dashboards.answers.blocks import Code, Drawing, Facts, Heading, Items, Links, html, markdown
+from dashboards.answers.blocks import Code, Drawing, Heading, Items, Links, Pairs, html, markdown
 from dashboards.answers.incidents.document import as_html, as_markdown, values
 from dashboards.answers.incidents.of_episode import of_episode
 from dashboards.answers.incidents.of_rebalance import of_rebalance
@@ -204,8 +204,8 @@ def test_any_text_stays_text_in_every_block(text) -> None:
         },
     }  # fmt: skip
     plain = text.replace("\n", " ").replace("\x00", "")
-    document = [Heading(1, text), Items([text]), Facts([(text, text)]), Code(plain), Links([(text, text)])]
-    document += [Links([("a", text)], beside=True), Drawing(svg(figure, text), text)]
+    document = [Heading(1, text), Items([text]), Pairs([(text, text)]), Code(plain), Links([(text, text)])]
+    document += [Links([("a", text)], is_file=True), Drawing(svg(figure, text), text)]
     page = Page(html(document, text))
     assert page.elements <= ELEMENTS
     assert page.addresses == []
