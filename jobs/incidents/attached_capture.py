@@ -9,6 +9,7 @@ from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 from dashboards.answers.incidents.incident import Attached
 from jobs.captures.capture_files import CaptureFiles
+from jobs.captures.offsets_parquet import NAME
 from jobs.captures.recording import LOGS, META, OBSERVATIONS, Capture
 from jobs.config.errors import UserError
 
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 
     from jobs.config.settings import Settings
 
-OFFSETS = "offsets.parquet"
 FIRST_DATE = (1980, 1, 1, 0, 0, 0)
 """The earliest date of a zip file. All files have it, so that the same capture always gives the same bytes."""
 
@@ -63,7 +63,7 @@ def _pack(folder: Path, target: Path, settings: Settings) -> None:
     """Pack the files of a capture that `replay` reads; nothing else of the folder is opened."""
     Capture(folder, settings.capture_mb, {each.events_layout for each in settings.clusters})
     files = CaptureFiles(folder, settings.capture_mb)
-    names = [META, *files.names(OFFSETS, ""), *(n for n in files.names("admin.jsonl", "") if n in OBSERVATIONS)]
+    names = [META, *files.names(NAME, ""), *(n for n in files.names("admin.jsonl", "") if n in OBSERVATIONS)]
     names += [name for kind in LOGS for name in files.names(f"{kind}-", ".log")]
     with ZipFile(target, "w", ZIP_DEFLATED) as packed:
         for name in names:

@@ -60,9 +60,8 @@ def of_rebalance(found: Rebalance) -> list[EvidenceLine]:
     g, known = found.generation, sentences.names(found.named)
     earliest, latest = start_of(g)
     begun = f"The rebalance begins: {sentences.trigger(g, known)} ({g['trigger_evidence']})"
-    lines = [
-        EvidenceLine(earliest, latest, begun, Evidence.OBSERVED if g["prepared_at"] is not None else g["evidence"])
-    ]
+    grade = Evidence.OBSERVED if g["prepared_at"] is not None else g["evidence"]
+    lines = [EvidenceLine(earliest, latest, begun, grade)]
     lines += [_event(event) for event in found.events]
     lines += _slowest(found, known)
     lines.append(EvidenceLine(g["joined_at"], g["joined_at"], _joined(g), Evidence.OBSERVED, proof(g)))
@@ -128,15 +127,17 @@ def _least_sure(rows: Sequence[Row]) -> str:
 
 
 def of_generations(rows: Sequence[Row], *, is_named: bool) -> list[EvidenceLine]:
-    """Return one line per rebalance: trigger, length and loss; with the group's name if `is_named`."""
+    """Return one line per rebalance at the time of its record: trigger, length and loss.
+
+    With `is_named`, the line has the group's name.
+    """
     return [_generation(g, f"{visible(g['group_id'], 80)}: " if is_named else "") for g in rows]
 
 
 def _generation(g: Row, group: str) -> EvidenceLine:
-    earliest, _ = start_of(g)
     text = f"{group}{sentences.numbered(g)}, {sentences.trigger(g, {})} ({g['trigger_evidence']}); "
-    text += f"took {sentences.rebalance_length(g)}, {loss_text(g)}"
-    return EvidenceLine(min(earliest, g["joined_at"]), g["joined_at"], text, g["evidence"], proof(g))
+    text += f"took {sentences.rebalance_length(g)} ({g['evidence']}), {loss_text(g)}"
+    return EvidenceLine(g["joined_at"], g["joined_at"], text, Evidence.OBSERVED, proof(g))
 
 
 def loss_text(g: Row) -> str:
