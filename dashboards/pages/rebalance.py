@@ -72,6 +72,7 @@ def render(store: Store, state: State, now: int) -> list[Component]:  # noqa: AR
     near = Window(whole.start - BEFORE_MS, whole.end + AFTER_MS, is_live=False)
     view = drawn(state, whole)
     figure["layout"]["xaxis"]["range"] = [(view.start - origin) * SCALE, (view.end - origin) * SCALE]
+    lines, protocol = store.lines(state.cluster, group, near), found.generation["group_protocol"]
     note = f" The {RESOURCES_SHOWN} with the longest stops are drawn." if more else ""
     return [
         _head(state, group, found, whole),
@@ -82,7 +83,7 @@ def render(store: Store, state: State, now: int) -> list[Component]:  # noqa: AR
             + lag_sentence(store.behind(state.cluster, group, near), near.start, near.end),
             className="sentence",
         ),
-        html.Div([*filter(None, [verdict_panel(judged, of_episode, store.lines(state.cluster, group, near))])]),
+        html.Div([*filter(None, [verdict_panel(judged, of_episode, lines, protocol)])]),
         panel(
             "Anatomy",
             f"Seconds since {instant(origin)} {zone()}.{note} ▲ {came}, ◇ first commit.",

@@ -12,13 +12,12 @@ from dashboards.views.fact import PROOF, Fact
 from dashboards.views.marks import NEAR_MS
 from dashboards.views.resume_position import resumed_from
 from dashboards.views.timeline import proof
+from dashboards.views.verdict_words import NOT_OBSERVED
 from schemas import loss_interval
 from schemas.states import GroupProtocol, StallCause
 from schemas.written import count
 
 NAMED = 20
-NOT_OBSERVED = "not observed"
-"""The cost of a share group's rebalance: brokers keep the progress of share groups in another topic."""
 
 
 BEFORE_MS, AFTER_MS = 60_000, 120_000

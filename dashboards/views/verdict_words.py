@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dashboards.lake.lake import Row, Rows
 from dashboards.text import amount, bounded, visible
 from dashboards.views import sentences
-from schemas.states import DiagnosisCause, Evidence, Verdict
+from schemas.states import DiagnosisCause, Evidence, GroupProtocol, Verdict
 from schemas.written import count
 
 BLAMED = {
@@ -52,8 +52,17 @@ def hosts_of(row: Row) -> str:
     return _names([name.removeprefix("/") for name in row["hosts"] or ()], "host not known")
 
 
-def lost_of(row: Row) -> str:
-    """Return the loss with its bounds. The columns are `lost…` or `lost_resource_seconds…`."""
+NOT_OBSERVED = "not observed"
+"""The loss of a share group: brokers keep the progress of share groups in another topic."""
+
+
+def lost_of(row: Row, protocol: str | None = None) -> str:
+    """Return the loss with its bounds. The columns are `lost…` or `lost_resource_seconds…`.
+
+    `protocol` is that of the rebalance, if the row is about one.
+    """
+    if protocol == GroupProtocol.SHARE:
+        return NOT_OBSERVED
     estimate, low, high = (
         row[f"lost{end}"] if f"lost{end}" in row else row[f"lost_resource_seconds{end}"] for end in ("", "_min", "_max")
     )

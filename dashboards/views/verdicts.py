@@ -37,11 +37,13 @@ def verdict_sentence(row: Row | None) -> Component | None:
     return _sentence([opening(row), named, " ", evidence_mark(row["evidence"]), f" {reason}"])
 
 
-def verdict_panel(row: Row | None, episode: Sequence[Row], lines: Rows) -> Component | None:
+def verdict_panel(
+    row: Row | None, episode: Sequence[Row], lines: Rows, protocol: str | None = None
+) -> Component | None:
     """Return a panel with the verdict, its culprit and its proof; None without a row.
 
     `row` is of `verdicts`. `episode` has the sums of the rebalance's episode if it has several generations. `lines` are
-    the log lines about the group near the rebalance, newest first.
+    the log lines about the group near the rebalance, newest first. `protocol` is that of the rebalance.
     """
     if row is None:
         return None
@@ -50,7 +52,7 @@ def verdict_panel(row: Row | None, episode: Sequence[Row], lines: Rows) -> Compo
         ("Cause", cause_of(row)),
         ("Who", instances_of(row)),
         ("On", hosts_of(row)),
-        ("Lost resource-seconds", lost_of(row)),
+        ("Lost resource-seconds", lost_of(row, protocol)),
         ("Proof", html.Ul([html.Li(html.Code(visible(each, 300))) for each in row["proof"]], className="proof")),
     ]
     if episode:

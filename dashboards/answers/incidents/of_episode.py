@@ -27,7 +27,7 @@ from dashboards.urlstate import LATEST, State, Window
 from dashboards.views import rebalance_facts, sentences
 from dashboards.views.fact import Fact
 from dashboards.views.marks import NEAR_MS, time_since_mark
-from dashboards.views.verdict_words import lines_sentence, sums_sentence
+from dashboards.views.verdict_words import NOT_OBSERVED, lines_sentence, sums_sentence
 from dashboards.zone import zone
 from schemas import loss_interval
 from schemas.folded_rows import count_of
@@ -134,7 +134,7 @@ def _verdict(found: Why) -> str:
 def _cost(episode: Row, g: Row) -> list[Fact]:
     word = sentences.unit(g["group_type"])
     is_share = g["group_protocol"] == GroupProtocol.SHARE
-    lost = rebalance_facts.NOT_OBSERVED if is_share else loss_interval.of_row(episode)
+    lost = NOT_OBSERVED if is_share else loss_interval.of_row(episode)
     begun = [instant(episode[f"started_at_{end}"]) for end in ("earliest", "latest")]
     ended_at = episode["ended_at"]
     facts = [

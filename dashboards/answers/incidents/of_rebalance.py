@@ -101,14 +101,14 @@ def verdict_sections(found: Why) -> Iterator[Section]:
     row = found.verdict
     if row is None:
         return
-    is_share = found.found.generation["group_protocol"] == GroupProtocol.SHARE
+    protocol = found.found.generation["group_protocol"]
     yield Section(
         name="Verdict in detail",
         facts=[
             Fact("Cause", verdict_words.cause_of(row)),
             Fact("Who", verdict_words.instances_of(row)),
             Fact("On", verdict_words.hosts_of(row)),
-            Fact("Lost resource-seconds", rebalance_facts.NOT_OBSERVED if is_share else verdict_words.lost_of(row)),
+            Fact("Lost resource-seconds", verdict_words.lost_of(row, protocol)),
             *(Fact("Proof", visible(each, 300)) for each in row["proof"]),
         ],
     )

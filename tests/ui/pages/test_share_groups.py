@@ -47,3 +47,10 @@ def test_the_page_of_the_group_says_the_same(tmp_path) -> None:
     assert "Now work not observed" in text
     assert "what they cost is not observed" in text
     assert "seconds lost" not in text.partition("What happened")[2].partition("Glyphs")[0]
+
+
+def test_the_page_of_a_rebalance_says_nothing_of_a_loss_in_figures(tmp_path) -> None:
+    made, _, _ = page(share_group(tmp_path), "/rebalance", f"?cluster={CLUSTER}&group=share&generation=2", None, NOW)
+    text = words(made)
+    assert "what it cost is not observed" in text
+    assert "Resource-seconds lost | not observed" in text
