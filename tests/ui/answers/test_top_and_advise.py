@@ -32,7 +32,8 @@ def test_the_worst_groups_are_those_of_the_fleet_page(clusters, now):
     whole = Window(found.seen.first_at, found.seen.last_at + 1, is_live=False)
     rows = store.fleet(whole).rows
     assert [each["group_id"] for each in rows[:3]] == [each["group_id"] for each in found.groups]
-    assert store.totals(whole) == found.totals
+    # DuckDB adds in the order in which its threads read.
+    assert store.totals(whole) == pytest.approx(found.totals)
     text = top_text(found, now_ms=found.seen.last_at, **OLD)
     assert [each["group_id"] for each in rows[:3]] == [line.split()[0] for line in text.splitlines()[-4:-1]]
     assert f"and {len(rows) - 3} more groups" in text
