@@ -66,7 +66,7 @@ def schema(spark, tmp_path) -> Iterator[Path]:
 def address(tmp_path) -> Path:
     """A warehouse whose tables are below an address."""
     warehouse = tmp_path / "warehouse"
-    bind(warehouse, str(tmp_path / "it's {there}"))
+    bind(warehouse, str(tmp_path / "it's_{there}"))
     return warehouse
 
 
