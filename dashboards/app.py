@@ -33,6 +33,7 @@ from dashboards.text import duration, instant, visible
 from dashboards.views.components import aria, empty
 from dashboards.views.ranges import keyed
 from dashboards.web.access import GROUPS_HEADER, HEADER, TOKEN_VARIABLE, Access
+from dashboards.web.api import add_api
 from dashboards.web.compression import compress
 from dashboards.web.exports import add_rows
 from dashboards.web.guard import guard
@@ -124,6 +125,7 @@ def create_app(
     add_search(app.server, Search(lake))
     add_rows(app.server, store, now)
     add_incidents(app.server, store, access, now, STALE_MS)
+    add_api(app.server, lake, access, now, STALE_MS)
     app.server.register_error_handler(LakeError, _unreadable)
     refuse_unknown_components(app.server)
     compress(app.server)

@@ -47,6 +47,7 @@ COMMANDS = {
     "advise": ("jobs.advise", "run"),
     "report": ("jobs.report", "run"),
     "incident": ("jobs.incidents.incident", "run"),
+    "mcp": ("jobs.assistants.mcp_server", "run"),
     "serve": ("jobs.serve", "run"),
     "capture": ("jobs.capture", "run"),
     "decode": ("jobs.decode", "run"),
@@ -58,7 +59,7 @@ COMMANDS = {
 }
 RECORDED = ("ingest", "build", "poll", "analyze", "notify", "quality", "maintain", "erase", "replay", "rebuild")
 """Commands that add a row to `job_runs`. `up` adds rows itself, also for its parts."""
-SERVED = ("serve", "why", "top", "advise", "report", "incident")
+SERVED = ("serve", "why", "top", "advise", "report", "incident", "mcp")
 """Commands that only read the tables, also through a SQL warehouse or in an object store."""
 IN_FOLDER = ("up", *SERVED)
 """Commands that need the tables in the warehouse's folder (`jobs.tables.location`)."""
@@ -298,6 +299,10 @@ def _answers(add: Callable[[str, str], argparse.ArgumentParser]) -> None:
     )
     text = "write a document about one rebalance, episode or storm: what happened, why, its cost, and what to change"
     _incident(add("incident", text))
+    mcp = add("mcp", "answer an assistant's questions over standard input and output (Model Context Protocol)")
+    mcp.add_argument(
+        "--pages", metavar="URL", help="ask these pages instead of the tables (token: REGROUP_PAGES_TOKEN)"
+    )
     why.add_argument(
         "--at",
         metavar="TIME",

@@ -8,9 +8,9 @@ import sys
 import time
 from datetime import UTC, datetime, timedelta
 
-from dashboards.answers.why import Why, why
+from dashboards.answers.incidents.of_rebalance import rebalance_path
+from dashboards.answers.why import why
 from dashboards.answers.why_text import is_answered, why_text, why_values
-from dashboards.urlstate import State
 from jobs.config.errors import UserError
 from jobs.config.settings import Settings
 from jobs.lake import asked, print_json
@@ -34,10 +34,11 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
         raise UserError(f"--at {error}.") from None
     found = asked(settings, lambda lake: why(lake, args.group, cluster=args.cluster or "", at=at))
     state = {"now_ms": now_ms, "stale_ms": round(settings.stale_seconds * 1000)}
+    url = f"{settings.base_url}{rebalance_path(found)}"
     if args.json:
-        print_json(why_values(found, _url(settings, found), **state))
+        print_json(why_values(found, url, **state))
     else:
-        sys.stdout.write(why_text(found, _url(settings, found), **state))
+        sys.stdout.write(why_text(found, url, **state))
     return 0 if is_answered(found) else UNKNOWN
 
 
@@ -65,15 +66,3 @@ def span_of(at: str, now_ms: int) -> tuple[int, int]:
     found -= timedelta(days=found > now)
     first = round(found.timestamp() * 1000)
     return first, first + (999 if clock[3] else 59_999)
-
-
-def _url(settings: Settings, found: Why) -> str:
-    g = found.found.generation
-    path = State(page=None).href(
-        "rebalance",
-        cluster=found.cluster,
-        group=found.group["group_id"],
-        incarnation=g["incarnation"],
-        generation=g["generation_id"],
-    )
-    return f"{settings.base_url}{path}"

@@ -162,7 +162,6 @@ def report_values(found: Report, *, now_ms: int, stale_ms: int) -> dict[str, Any
     columns = ("verdict", "cause", "rebalances", "groups", "lost", "lost_min", "lost_max", "observed")
     losses = ("rebalances", "lost", "lost_min", "lost_max", "lost_low", "lost_high")
     advised = ("action", "saving", "saving_low", "saving_high", "saving_measured")
-    storms = ("cluster", "storm_id", "scope", "groups", "rebalances", "lost_resource_seconds", "suspected_cause")
 
     def sums(rows: list[Row]) -> list[Row]:
         return [{name: row[name] for name in columns} for row in rows]
@@ -189,9 +188,11 @@ def report_values(found: Report, *, now_ms: int, stale_ms: int) -> dict[str, Any
             }
             for group in found.groups
         ],
-        "storms": [
-            {name: row[name] for name in storms}
-            | {"started_at": at(row["started_at"]), "ended_at": at(row["ended_at"])}
-            for row in found.storms
-        ],
+        "storms": [storm_values(row) for row in found.storms],
     }
+
+
+def storm_values(row: Row) -> dict[str, Any]:
+    """Return a storm as values of JSON, with times in ISO 8601 (UTC)."""
+    names = ("cluster", "storm_id", "scope", "groups", "rebalances", "lost_resource_seconds", "suspected_cause")
+    return {name: row[name] for name in names} | {name: at(row[name]) for name in ("started_at", "ended_at")}

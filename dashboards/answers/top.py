@@ -41,8 +41,10 @@ class Top:
         return self.seen.last_at >= self.window.start
 
 
-def top(lake: Lake, window: Window | None, rows: int) -> Top:
-    """Return the first `rows` groups of a range; without a range, of everything that is known.
+def top(lake: Lake, window: Window | None, rows: int, *, skip: int = 0, named: str = "") -> Top:
+    """Return `rows` groups of a range after the first `skip`; without a range, of everything that is known.
+
+    With `named`, only groups whose id contains it; totals are of all groups.
 
     Raises:
         NoAnswerError: no group is known.
@@ -53,7 +55,7 @@ def top(lake: Lake, window: Window | None, rows: int) -> Top:
     window = window or Window(seen.first_at, seen.last_at + 1, is_live=False)
     return Top(
         window=window,
-        groups=store.fleet(window, wanted=Wanted(rows=rows)).rows,
+        groups=store.fleet(window, wanted=Wanted(rows=rows, skip=skip, named=named)).rows,
         totals=store.totals(window),
         verdicts=store.fleet_verdicts(window),
         seen=seen,
@@ -117,6 +119,7 @@ def top_values(found: Top, *, now_ms: int, stale_ms: int) -> dict[str, Any]:
         },
         "totals": found.totals,
         "verdicts": [{name: row[name] for name in VERDICTS} for row in found.verdicts],
+        "total": found.groups[0]["total"] if found.groups else None,
         "groups": [_group(row) for row in found.groups],
     }
 

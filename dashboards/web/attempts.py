@@ -61,9 +61,9 @@ class Attempts:
         `peer` is the connecting address. `client` is the address for which the peer claims to connect; it need not be
         true, since it only divides the peer's allowance.
         """
-        own = ("client", _network(peer), _network(client))
+        own = ("client", network(peer), network(client))
         with self._lock:
-            scopes = [own] if own in self._good else [own, ("peer", _network(peer)), ("all",)]
+            scopes = [own] if own in self._good else [own, ("peer", network(peer)), ("all",)]
             wait = max(self._wait(scope) for scope in scopes)
             if wait > 0:
                 return AttemptVerdict(is_right=False, wait_s=ceil(wait))
@@ -91,7 +91,7 @@ def _remember(of: OrderedDict[Scope, T], scope: Scope, value: T) -> None:
         of.popitem(last=False)
 
 
-def _network(address: str) -> str:
+def network(address: str) -> str:
     """Return the address, or for IPv6 its /64 network, because one customer has a whole /64."""
     try:
         found = ip_address(address)

@@ -27,7 +27,7 @@ class NotAcceptedError(Exception):
     """The receiver did not accept the request; the message is a short reason."""
 
 
-class _NoRedirect(HTTPRedirectHandler):
+class NoRedirect(HTTPRedirectHandler):
     """Follows no redirect, so that nothing is sent to an address outside the settings."""
 
     def redirect_request(self, *_: Any) -> None:
@@ -117,7 +117,7 @@ def post(url: str, body: bytes, headers: Mapping[str, str]) -> None:
     request = Request(url, body, {"Content-Type": "application/json", **headers}, method="POST")  # noqa: S310 - the settings allow http and https only
     with _Deadline(TIMEOUT_S) as deadline:
         try:
-            with build_opener(_NoRedirect, *_handlers(deadline), *proxies).open(request, timeout=TIMEOUT_S) as response:
+            with build_opener(NoRedirect, *_handlers(deadline), *proxies).open(request, timeout=TIMEOUT_S) as response:
                 # A connection that was shut down looks like the end of the headers.
                 if deadline.is_over:
                     raise TimeoutError

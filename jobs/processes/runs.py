@@ -187,14 +187,15 @@ def _row(entry: _Entry, told_at: int) -> JobRunRow:
         "outcome": outcome.value,
         "error": error,
         "part_of": run.part_of,
-        "regroup_version": _version(),
+        "regroup_version": version(),
         "host": socket.gethostname(),
         "pid": os.getpid(),
     }
 
 
 @cache
-def _version() -> str:
+def version() -> str:
+    """Return the version of Regroup."""
     try:
         return metadata.version("regroup")
     except metadata.PackageNotFoundError:

@@ -54,7 +54,11 @@ def components() -> list[Component]:
 def _packages(licences: Mapping[str, str]) -> Iterator[Component]:
     locked_packages = LockedPackages()
     seen: set[tuple[str, str]] = set()
-    for packages, used in ((locked_packages.needed(), "needed"), (locked_packages.group("app"), "Databricks")):
+    for packages, used in (
+        (locked_packages.needed(), "needed"),
+        (locked_packages.group("app"), "Databricks"),
+        (locked_packages.extra("mcp"), "assistants"),
+    ):
         for name, version in ((package["name"], package["version"]) for package in packages):
             if (name, version) not in seen:
                 yield Component(kind="pypi", name=name, version=version, licence=licences[name], used=used)

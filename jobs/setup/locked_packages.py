@@ -24,8 +24,15 @@ class LockedPackages:
 
     def needed(self) -> list[Package]:
         """Return the direct and indirect dependencies of `regroup` with Spark, without other extras and groups."""
-        project = self._project()
-        return list(self._closure([*project["dependencies"], *project["optional-dependencies"]["spark"]]))
+        return list(self._closure([*self._project()["dependencies"], *self._extra("spark")]))
+
+    def extra(self, name: str) -> list[Package]:
+        """Return the direct and indirect dependencies of an extra in `pyproject.toml`."""
+        return list(self._closure(self._extra(name)))
+
+    def _extra(self, name: str) -> list[Package]:
+        found: list[Package] = self._project()["optional-dependencies"][name]
+        return found
 
     def group(self, name: str) -> list[Package]:
         """Return the direct and indirect dependencies of a dependency group in `pyproject.toml`."""

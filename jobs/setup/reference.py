@@ -1,6 +1,6 @@
 """Generates reference documents from the source: `python -m jobs.setup.reference`.
 
-Writes docs/tables.md, docs/states.md, docs/settings.md, docs/clients.md and schemas/rows.py.
+Writes docs/tables.md, docs/states.md, docs/settings.md, docs/clients.md, docs/api.md and schemas/rows.py.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from jobs.config.clusters import Cluster, LogFile
 from jobs.config.receivers import Alertmanager, Webhook
 from jobs.config.settings import TABLES as SECTIONS
 from jobs.config.settings import Settings
+from jobs.setup.api_document import api_document
 from jobs.setup.clients_document import clients_document
 from jobs.setup.row_types import rows_module
 from pipelines.event_sources import EventSource
@@ -250,6 +251,7 @@ def main() -> int:
     (DOCS / "states.md").write_text(states_document(), encoding="utf-8")
     (DOCS / "settings.md").write_text(settings_document(), encoding="utf-8")
     (DOCS / "clients.md").write_text(clients_document(), encoding="utf-8")
+    (DOCS / "api.md").write_text(api_document(), encoding="utf-8")
     ROWS.write_text(rows_module(), encoding="utf-8")
     return 0
 

@@ -19,6 +19,7 @@ from jobs.setup.row_types import rows_module
         ("states.md", reference.states_document),
         ("settings.md", reference.settings_document),
         ("clients.md", reference.clients_document),
+        ("api.md", reference.api_document),
     ],
 )
 def test_a_reference_is_what_the_source_makes_it(name, made) -> None:

@@ -1,0 +1,303 @@
+"""All questions. Their answers are those of the commands and the pages."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from dashboards.answers.advise import advise, advise_values
+from dashboards.answers.incidents.document import values
+from dashboards.answers.incidents.incident import Incident
+from dashboards.answers.incidents.of_episode import of_episode
+from dashboards.answers.incidents.of_rebalance import of_rebalance, rebalance_path
+from dashboards.answers.incidents.of_storm import of_storm, storm_at
+from dashboards.answers.questions.question import (
+    ApiQuestion,
+    BadRequestError,
+    Given,
+    Parameter,
+    QuestionContext,
+    milliseconds,
+)
+from dashboards.answers.report import report, report_values, storm_values
+from dashboards.answers.top import top, top_values
+from dashboards.answers.why import Why, group_of, known_span, why, why_generation
+from dashboards.answers.why_text import why_values
+from dashboards.answers.written import at
+from dashboards.queries.store import GENERATION_ROWS, Store
+from dashboards.urlstate import SPANS, Window
+from schemas.states import GroupProtocol
+from schemas.thresholds import DAY_MS
+
+RANGES = {name.removeprefix("now-"): width for name, (_, width) in SPANS.items()}
+GROUPS_MOST, DAYS_MOST = 1_000, 366
+INT32 = 2**31 - 1
+
+GROUP = Parameter(name="group", about="id of the consumer group", is_required=True)
+CLUSTER = Parameter(name="cluster", about="name of the cluster, if several have the group")
+RANGE = (
+    Parameter(
+        name="last", about="range that ends now; all is everything known", default="24h", choices=(*RANGES, "all")
+    ),
+    Parameter(name="from", about="first moment of the range, instead of last", is_time=True),
+    Parameter(name="to", about="end of the range, exclusive; by default now", is_time=True),
+)
+REBALANCE = (
+    Parameter(name="at", about="time of the rebalance; by default what cost most in the newest episode", is_time=True),
+    Parameter(name="generation", about="its generation or epoch, instead of at", kind="integer", least=0, most=INT32),
+    Parameter(
+        name="incarnation",
+        about="how often the group was deleted before, by default what it is now",
+        kind="integer",
+        least=0,
+        most=INT32,
+    ),
+)
+
+SEEN = {"from": "first moment of the range", "to": "its end", "newest_records": "age of each cluster's newest record"}
+REBALANCES = (
+    "incarnation", "generation_id", "last_generation_id", "group_protocol", "assignor", "rebalance_mode", "outcome",
+    "member_count", "trigger", "trigger_evidence", "trigger_member_id", "rebalance_ms", "rebalance_ms_min",
+    "rebalance_ms_max", "resources_assigned", "resources_moved", "evidence",
+)  # fmt: skip
+"""Columns of `generations` in the answer."""
+
+LOSSES = ("lost", "lost_min", "lost_max", "lost_low", "lost_high")
+
+
+def _window(asked: QuestionContext, given: Given) -> Window | None:
+    """Return the range; None for everything that is known. Raises `BadRequestError` if it ends before it begins."""
+    end = asked.now_ms if given["to"] is None else milliseconds(given["to"])
+    if given["from"] is not None:
+        start = milliseconds(given["from"])
+    elif given["last"] == "all":
+        return None if given["to"] is None else Window(0, max(end, 1), is_live=False)
+    else:
+        start = end - RANGES[given["last"]]
+    if start >= end:
+        raise BadRequestError("The range must end after it begins: from must be before to.")
+    return Window(start, end, is_live=False)
+
+
+def _groups(asked: QuestionContext, given: Given) -> dict[str, Any]:
+    found = top(asked.lake, _window(asked, given), given["limit"], skip=given["offset"], named=given["named"] or "")
+    return top_values(found, **asked.state)
+
+
+def _why(asked: QuestionContext, given: Given) -> dict[str, Any]:
+    found = _rebalance(asked, given)
+    return why_values(found, f"{asked.base_url}{rebalance_path(found)}", **asked.state)
+
+
+def _rebalance(asked: QuestionContext, given: Given) -> Why:
+    cluster = given["cluster"] or ""
+    if given["generation"] is not None:
+        if given["at"] is not None:
+            raise BadRequestError("Name the rebalance by at or by generation, not by both.")
+        return why_generation(
+            asked.lake, given["group"], given["generation"], cluster=cluster, incarnation=given["incarnation"]
+        )
+    first = None if given["at"] is None else milliseconds(given["at"])
+    return why(asked.lake, given["group"], cluster=cluster, at=None if first is None else (first, first + 999))
+
+
+def _rebalances(asked: QuestionContext, given: Given) -> dict[str, Any]:
+    store = Store(asked.lake)
+    group, seen = group_of(store, given["group"], given["cluster"] or ""), known_span(store)
+    window = _window(asked, given) or Window(seen.first_at, seen.last_at + 1, is_live=False)
+    found = store.generations(group["cluster"], group["group_id"], window)
+    rows = [row for row in found.rows if window.start <= row["joined_at"] < window.end]
+    shown = rows[: given["limit"]]
+    is_whole = len(shown) == len(rows) and not found.is_capped
+    return {
+        "cluster": group["cluster"],
+        "group_id": group["group_id"],
+        "from": at(window.start),
+        "to": at(window.end),
+        "rebalances": [_values(row) for row in shown],
+        # One more millisecond, so that a rebalance of the same time is listed twice rather than never.
+        "next_to": None if is_whole or not shown else at(shown[-1]["joined_at"] + 1),
+    }
+
+
+def _values(row: dict[str, Any]) -> dict[str, Any]:
+    is_share = row["group_protocol"] == GroupProtocol.SHARE
+    return {
+        **{name: row[name] for name in REBALANCES},
+        **{name: at(row[name]) for name in ("prepared_at", "joined_at", "completed_at")},
+        **{name: None if is_share else row[name] for name in LOSSES},
+    }
+
+
+def _advice(asked: QuestionContext, given: Given) -> dict[str, Any]:
+    return advise_values(advise(asked.lake, given["group"], cluster=given["cluster"] or ""))
+
+
+def _report(asked: QuestionContext, given: Given) -> dict[str, Any]:
+    window = Window(asked.now_ms - given["days"] * DAY_MS, asked.now_ms, is_live=False)
+    return report_values(report(asked.lake, window), **asked.state)
+
+
+def _storms(asked: QuestionContext, given: Given) -> dict[str, Any]:
+    store = Store(asked.lake)
+    seen = known_span(store)
+    window = _window(asked, given) or Window(seen.first_at, seen.last_at + 1, is_live=False)
+    found = store.storms(window)
+    return {
+        "from": at(window.start),
+        "to": at(window.end),
+        "storms": [storm_values(row) for row in found.rows],
+        "is_whole": not found.is_capped,
+    }
+
+
+def _incident(asked: QuestionContext, given: Given) -> dict[str, Any]:
+    return values(_found(asked, given), asked.base_url, **asked.state)
+
+
+def _found(asked: QuestionContext, given: Given) -> Incident:
+    if (given["group"] is None) == (given["storm"] is None):
+        raise BadRequestError("incident needs either group or storm.")
+    if given["storm"] is None:
+        found = _rebalance(asked, given)
+        return of_episode(asked.lake, found) if given["episode"] else of_rebalance(asked.lake, found)
+    try:
+        first = milliseconds(given["storm"])
+    except ValueError:
+        return of_storm(asked.lake, given["storm"])
+    return of_storm(asked.lake, storm_at(asked.lake, first, first + 999))
+
+
+def _limit(most: int) -> Parameter:
+    return Parameter(name="limit", about="most rows of the answer", kind="integer", default=50, least=1, most=most)
+
+
+QUESTIONS: Sequence[ApiQuestion] = (
+    ApiQuestion(
+        name="groups",
+        about="Which groups lost most to rebalances in a range of time, and what their losses are blamed on.",
+        parameters=(
+            *RANGE,
+            Parameter(name="named", about="only groups whose id contains this text"),
+            _limit(GROUPS_MOST),
+            Parameter(name="offset", about="rows to skip", kind="integer", default=0, least=0, most=10**9),
+        ),
+        keys=SEEN
+        | {
+            "is_observed": "whether anything is known of the range",
+            "totals": "rebalances and loss of all groups, in resource-seconds",
+            "verdicts": "their sums by verdict and cause",
+            "total": "number of groups, with those that are not listed",
+            "groups": "the groups: those that are rebalancing first, then those that lost most",
+        },
+        answer=_groups,
+    ),
+    ApiQuestion(
+        name="why",
+        about="Why a group rebalanced: verdict, culprit and host, cost, proof, and what would have avoided it.",
+        parameters=(GROUP, CLUSTER, *REBALANCE),
+        keys={
+            "cluster": "name of the cluster",
+            "group_id": "id of the group",
+            "state": "state of the group at the newest record",
+            "open_rebalance_since_at": "begin of a rebalance that is not over",
+            "newest_record_at": "time of the cluster's newest record",
+            "is_stale": "whether that is old: nothing is known of the time since",
+            "away_ms": "milliseconds between the time that was asked for and the rebalance",
+            "rebalance": "the rebalance, with its duration and how it is known",
+            "verdict": "what is to blame, with cause, instances, hosts, proof and loss; null if not judged",
+            "episode": "sums of all rebalances of its episode by verdict",
+            "advice": "the best recommended change; null if there is none",
+            "url": "the page of the rebalance",
+        },
+        answer=_why,
+    ),
+    ApiQuestion(
+        name="rebalances",
+        about="The rebalances of a group in a range of time, the newest first, each with its duration and loss.",
+        parameters=(GROUP, CLUSTER, *RANGE, _limit(GENERATION_ROWS)),
+        keys={
+            "cluster": "name of the cluster",
+            "group_id": "id of the group",
+            "from": SEEN["from"],
+            "to": SEEN["to"],
+            "rebalances": "the rebalances; the loss of a share group is null, because it is not observed",
+            "next_to": "value of to for the next older ones; null if all are listed",
+        },
+        answer=_rebalances,
+    ),
+    ApiQuestion(
+        name="advice",
+        about="What a group should change, what that saves, and the settings to paste.",
+        parameters=(GROUP, CLUSTER),
+        keys={
+            "cluster": "name of the cluster",
+            "group_id": "id of the group",
+            "from": "begin of the history that was replayed",
+            "to": "its end",
+            "client_libraries": "libraries that the group's members use",
+            "changes": "all changes that were evaluated, the best first",
+        },
+        answer=_advice,
+    ),
+    ApiQuestion(
+        name="report",
+        about="What rebalances cost in the last days, by cause, group and storm, beside the days before.",
+        parameters=(
+            Parameter(name="days", about="number of days", kind="integer", default=7, least=1, most=DAYS_MOST),
+        ),
+        keys=SEEN
+        | {
+            "is_observed": "whether anything is known of the range",
+            "totals": "rebalances and loss of all groups; null if nothing is known",
+            "verdicts": "their sums by verdict and cause",
+            "before": "the same of as many days before; null sums if they were not recorded as a whole",
+            "groups": "the groups that lost most, with main cause and recommended change",
+            "storms": "the storms",
+        },
+        answer=_report,
+    ),
+    ApiQuestion(
+        name="storms",
+        about="Rebalance storms in a range of time: open ones first, then those that cost most.",
+        parameters=RANGE,
+        keys={
+            "from": SEEN["from"],
+            "to": SEEN["to"],
+            "storms": "the storms",
+            "is_whole": "whether all are listed; if not, ask for a shorter range",
+        },
+        answer=_storms,
+    ),
+    ApiQuestion(
+        name="incident",
+        about="All that is known of a rebalance, an episode or a storm: story, members, cost, timeline of evidence.",
+        parameters=(
+            Parameter(name="group", about="id of the consumer group; or give storm"),
+            CLUSTER,
+            *REBALANCE,
+            Parameter(
+                name="episode", about="describe the whole episode of the rebalance", kind="boolean", default=False
+            ),
+            Parameter(name="storm", about="id of a storm, or a time, of which the costliest is chosen"),
+        ),
+        keys={
+            "kind": "rebalance, episode or storm",
+            "cluster": "name of the cluster",
+            "from": "begin",
+            "to": "end, or newest record if it is not over",
+            "newest_record_at": "time of the cluster's newest record",
+            "is_stale": "whether that is old: nothing is known of the time since",
+            "is_answered": "whether the verdict blames something",
+            "sentences": "verdict, story and notices in sentences",
+            "timeline": "records, log lines and marks in order of time, each with how it is known",
+            "cost": "the cost, with bounds",
+            "advice": "the newest advice of each group",
+            "pages": "addresses of the pages",
+            "capture": "always null: only the command attaches one",
+        },
+        answer=_incident,
+    ),
+)
+
+BY_NAME = {question.name: question for question in QUESTIONS}
