@@ -90,8 +90,9 @@
       now.set("from", view.start);
       now.set("to", view.end);
     } else if (moving) {
-      now.set("from", Date.now() - Number(moving[1]) * SPANS[moving[2]]);
-      now.set("to", Date.now());
+      var end = Date.now();
+      now.set("from", end - Number(moving[1]) * SPANS[moving[2]]);
+      now.set("to", end);
     }
     return window.location.origin + window.location.pathname + (now.size ? "?" + now : "");
   };

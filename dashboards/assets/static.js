@@ -4,7 +4,7 @@
 (function () {
   var regroup = window.regroup;
   var TYPES =
-    "Button Code Dd Details Div Dl Dt Figcaption H1 H2 H3 Li Nav Ol P Pre Section Small Span Strong Summary " +
+    "A Button Code Dd Details Div Dl Dt Figcaption H1 H2 H3 Li Nav Ol P Pre Section Small Span Strong Summary " +
     "Table Tbody Td Th Thead Tr Ul Link";
   var KNOWN = new Set(TYPES.split(" "));
   var NAMES = { className: "class", htmlFor: "for" };
@@ -153,11 +153,11 @@
     patchAll(root, old ? [old] : [], [next]);
   };
 
-  // The browser follows a link for another tab; other clicks are handled without reloading.
+  // The browser follows a link for another tab, and one with a target; other clicks are handled without reloading.
   document.addEventListener("click", function (event) {
     var link = event.target.closest && event.target.closest("[data-static] a[href^='/']");
     var isPlain = event.button === 0 && !event.ctrlKey && !event.metaKey && !event.shiftKey && !event.altKey;
-    if (link && isPlain && !event.defaultPrevented) {
+    if (link && !link.target && isPlain && !event.defaultPrevented) {
       event.preventDefault();
       regroup.follow(link.getAttribute("href"));
       window.scrollTo(0, 0);
