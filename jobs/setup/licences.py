@@ -57,7 +57,7 @@ def _packages(licences: Mapping[str, str]) -> Iterator[Component]:
     for packages, used in (
         (locked_packages.needed(), "needed"),
         (locked_packages.group("app"), "Databricks"),
-        (locked_packages.extra("mcp"), "assistants"),
+        (locked_packages.of_extra("mcp"), "assistants"),
     ):
         for name, version in ((package["name"], package["version"]) for package in packages):
             if (name, version) not in seen:

@@ -26,7 +26,7 @@ class LockedPackages:
         """Return the direct and indirect dependencies of `regroup` with Spark, without other extras and groups."""
         return list(self._closure([*self._project()["dependencies"], *self._extra("spark")]))
 
-    def extra(self, name: str) -> list[Package]:
+    def of_extra(self, name: str) -> list[Package]:
         """Return the direct and indirect dependencies of an extra in `pyproject.toml`."""
         return list(self._closure(self._extra(name)))
 
