@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from deltalake import write_deltalake
 
+from dashboards.answers.questions.questions import QUESTIONS
 from dashboards.app import create_app, main
 from dashboards.lake.lake import TABLES, LocalLake
 from dashboards.lake.readers import Readers, ReadersLake
@@ -198,6 +199,26 @@ def test_no_page_and_no_endpoint_tells_a_reader_of_anothers_groups(client, name,
             assert f"{others}-" not in text, address
         own += f"{mine}-client" in text or f"{mine}-1" in text
     assert own > 20
+
+
+@pytest.mark.parametrize(("name", "mine", "others"), [("ann", "alpha", "beta"), ("bob", "beta", "alpha")])
+def test_no_question_of_a_program_tells_a_reader_of_anothers_groups(shared, lake, name, mine, others):
+    access = Access.of(proxies="127.0.0.0/8", readers=ALLOWED)
+    client = create_app(lake(shared), access=access).server.test_client()  # of its own: questions are limited
+    own = 0
+    for question, team in product(QUESTIONS, (mine, others, "both")):
+        here = {"group": f"{team}-1", "generation": 2, "incarnation": 0, "last": "all", "days": 366}
+        storm = [{"storm": f"of-{team}"}] if question.name == "incident" else []
+        for values in [here, here | {"episode": 1}, *storm]:
+            query = {each.name: values[each.name] for each in question.parameters if each.name in values}
+            response = client.get(f"/api/v1/{question.name}", query_string=query, headers=headers(name))
+            assert response.status_code in {200, 404}, (query, response.text)
+            for word in SECRETS:
+                assert f"{others}-{word}" not in response.text, (query, word)
+            if team != others:
+                assert f"{others}-" not in response.text, query
+            own += f"{mine}-1" in response.text
+    assert own > 10
 
 
 @pytest.mark.parametrize("who", [("eve",), ("nil",), ("@ops",), ("eve", "nobody"), ("ann@ops",)])
