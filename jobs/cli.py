@@ -18,6 +18,7 @@ from jobs.config.errors import UserError
 from jobs.config.permissions import warnings
 from jobs.config.settings import Settings
 from jobs.config.terminal import guard_streams, trace_crashes, warn
+from jobs.incidents.arguments import add_arguments
 from jobs.spark.jvm_failure import jvm_death_named
 from jobs.spark.lost_worker import repeated
 from jobs.spark.session_provider import Provider, provider
@@ -298,7 +299,7 @@ def _answers(add: Callable[[str, str], argparse.ArgumentParser]) -> None:
         "--format", choices=("markdown", "html", "json"), default="markdown", help="default: %(default)s"
     )
     text = "write a document about one rebalance, episode or storm: what happened, why, its cost, and what to change"
-    _incident(add("incident", text))
+    add_arguments(add("incident", text))
     mcp = add("mcp", "answer an assistant's questions over standard input and output (Model Context Protocol)")
     mcp.add_argument(
         "--pages", metavar="URL", help="ask these pages instead of the tables (token: REGROUP_PAGES_TOKEN)"
@@ -307,32 +308,6 @@ def _answers(add: Callable[[str, str], argparse.ArgumentParser]) -> None:
         "--at",
         metavar="TIME",
         help="time of the rebalance: 12:03 (the last one, UTC) or 2026-11-21T12:03:07Z (default: the newest rebalance)",
-    )
-
-
-def _incident(incident: argparse.ArgumentParser) -> None:
-    incident.add_argument("group", nargs="?", metavar="GROUP", help="group id")
-    incident.add_argument("--cluster", metavar="NAME", help="name of the cluster, if several have the group")
-    incident.add_argument(
-        "--at", metavar="TIME", help="time of the rebalance, as for `why` (default: the newest episode)"
-    )
-    incident.add_argument("--generation", type=int, metavar="N", help="the rebalance to this generation or epoch")
-    incident.add_argument(
-        "--incarnation", type=int, metavar="N", help="incarnation of the group that has it (default: the present one)"
-    )
-    incident.add_argument("--episode", action="store_true", help="the whole episode of that rebalance")
-    incident.add_argument(
-        "--storm", metavar="ID|TIME", help="a storm instead of a group: its id, or a time, as for --at, within it"
-    )
-    incident.add_argument(
-        "--format", choices=("markdown", "html", "json"), default="markdown", help="default: %(default)s"
-    )
-    incident.add_argument("--output", type=Path, metavar="FILE", help="file to write (default: print the document)")
-    incident.add_argument(
-        "--capture",
-        type=Path,
-        metavar="DIR|FILE",
-        help="capture to put beside the --output, and to link with its size and SHA-256",
     )
 
 

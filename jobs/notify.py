@@ -126,7 +126,7 @@ class Notifier:
         self.watched = [TopicWatch(cluster) for cluster in settings.clusters]
         self._limits = AlertLimits(
             stuck_ms=round(settings.stuck_seconds * 1000),
-            stale_ms=round(settings.stale_seconds * 1000),
+            stale_ms=settings.stale_ms,
             availability=settings.availability_target,
         )
         self._lake = lake_of(settings.warehouse, stale_seconds=STALE_SECONDS, cells=CELLS, keeps_files=False)

@@ -31,7 +31,7 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
     now_ms = time.time_ns() // 1_000_000
     window = Window(now_ms - args.days * DAY_MS, now_ms, is_live=False)
     found = asked(settings, lambda lake: report(lake, window))
-    state = {"now_ms": now_ms, "stale_ms": round(settings.stale_seconds * 1000)}
+    state = {"now_ms": now_ms, "stale_ms": settings.stale_ms}
     match args.format:
         case "json":
             print_json(report_values(found, **state))

@@ -6,8 +6,8 @@ import argparse
 import sys
 import time
 
-from dashboards.answers.top import top, top_text, top_values
-from dashboards.urlstate import SPANS, Window
+from dashboards.answers.top import RANGES, top, top_text, top_values
+from dashboards.urlstate import Window
 from jobs.config.errors import UserError
 from jobs.config.settings import Settings
 from jobs.lake import asked, print_json
@@ -16,7 +16,6 @@ UNKNOWN = 1
 """Exit code if nothing is known of the range."""
 
 MOST_ROWS = 1_000
-RANGES = {name.removeprefix("now-"): width for name, (_, width) in SPANS.items()}
 
 
 def run(settings: Settings, args: argparse.Namespace) -> int:
@@ -31,7 +30,7 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
     width = RANGES.get(args.last)
     window = None if width is None else Window(now_ms - width, now_ms, is_live=True)
     found = asked(settings, lambda lake: top(lake, window, args.rows))
-    state = {"now_ms": now_ms, "stale_ms": round(settings.stale_seconds * 1000)}
+    state = {"now_ms": now_ms, "stale_ms": settings.stale_ms}
     if args.json:
         print_json(top_values(found, **state))
     else:

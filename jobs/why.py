@@ -33,7 +33,7 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
     except ValueError as error:
         raise UserError(f"--at {error}.") from None
     found = asked(settings, lambda lake: why(lake, args.group, cluster=args.cluster or "", at=at))
-    state = {"now_ms": now_ms, "stale_ms": round(settings.stale_seconds * 1000)}
+    state = {"now_ms": now_ms, "stale_ms": settings.stale_ms}
     url = f"{settings.base_url}{rebalance_path(found)}"
     if args.json:
         print_json(why_values(found, url, **state))

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from dashboards.answers.blocks import Block, Heading, Paragraph, TextTable
 from dashboards.answers.group_advice import advice_of, recommended
 from dashboards.answers.why import known_span
-from dashboards.answers.written import at
+from dashboards.answers.written import VERDICT_OF_GROUP, at, newest_records, verdict_values
 from dashboards.lake.lake import Lake, Row
 from dashboards.queries.store import KnownSpan, Store, Wanted
 from dashboards.text import duration, instant, visible
@@ -159,31 +159,24 @@ def _storm(row: Row) -> tuple[str, ...]:
 
 def report_values(found: Report, *, now_ms: int, stale_ms: int) -> dict[str, Any]:
     """Return the report as values of JSON, with times in ISO 8601 (UTC). Sums that are not known are null."""
-    columns = ("verdict", "cause", "rebalances", "groups", "lost", "lost_min", "lost_max", "observed")
     losses = ("rebalances", "lost", "lost_min", "lost_max", "lost_low", "lost_high")
     advised = ("action", "saving", "saving_low", "saving_high", "saving_measured")
-
-    def sums(rows: list[Row]) -> list[Row]:
-        return [{name: row[name] for name in columns} for row in rows]
-
     return {
         "from": at(found.window.start),
         "to": at(found.window.end),
         "is_observed": found.is_observed,
-        "newest_records": {
-            name: {"at": at(until), "is_stale": now_ms - until > stale_ms} for name, until in found.seen.until.items()
-        },
+        "newest_records": newest_records(found.seen, now_ms, stale_ms),
         "totals": found.totals if found.is_observed else None,
-        "verdicts": sums(found.verdicts),
+        "verdicts": verdict_values(found.verdicts),
         "before": {
             "from": at(found.before.start),
             "totals": found.totals_before if found.has_before else None,
-            "verdicts": sums(found.verdicts_before) if found.has_before else None,
+            "verdicts": verdict_values(found.verdicts_before) if found.has_before else None,
         },
         "groups": [
             {
                 **{name: group.row[name] for name in ("cluster", "group_id", *losses)},
-                "verdicts": [{name: row[name] for name in columns if name != "groups"} for row in group.verdicts],
+                "verdicts": verdict_values(group.verdicts, VERDICT_OF_GROUP),
                 "advice": None if group.advice is None else {name: group.advice.get(name) for name in advised},
             }
             for group in found.groups

@@ -7,17 +7,20 @@ from dataclasses import dataclass
 from typing import Any
 
 from dashboards.answers.why import known_span
-from dashboards.answers.written import WIDTH, at, columns
+from dashboards.answers.written import WIDTH, at, columns, newest_records, verdict_values
 from dashboards.lake.lake import Lake, Row
 from dashboards.queries.store import KnownSpan, Store, Wanted
 from dashboards.text import duration, instant, visible
-from dashboards.urlstate import Window
+from dashboards.urlstate import SPANS, Window
 from dashboards.views.theme import STYLES, style_of
 from dashboards.views.verdict_words import blamed
 from dashboards.zone import zone
 from schemas import loss_interval
 from schemas.states import GroupProtocol
 from schemas.written import amount, count
+
+RANGES = {name.removeprefix("now-"): width for name, (_, width) in SPANS.items()}
+"""Name of a range that ends now, as on the pages, and its milliseconds."""
 
 HEAD = ("Group", "Cluster", "State then", "Rebalances", "Lost resource-seconds", "Last rebalance")
 
@@ -52,7 +55,7 @@ def top(lake: Lake, window: Window | None, rows: int, *, skip: int = 0, named: s
     """
     store = Store(lake)
     seen = known_span(store)
-    window = window or Window(seen.first_at, seen.last_at + 1, is_live=False)
+    window = window or seen.whole
     return Top(
         window=window,
         groups=store.fleet(window, wanted=Wanted(rows=rows, skip=skip, named=named)).rows,
@@ -114,17 +117,14 @@ def top_values(found: Top, *, now_ms: int, stale_ms: int) -> dict[str, Any]:
         "from": at(found.window.start),
         "to": at(found.window.end),
         "is_observed": found.is_observed,
-        "newest_records": {
-            name: {"at": at(until), "is_stale": now_ms - until > stale_ms} for name, until in found.seen.until.items()
-        },
+        "newest_records": newest_records(found.seen, now_ms, stale_ms),
         "totals": found.totals,
-        "verdicts": [{name: row[name] for name in VERDICTS} for row in found.verdicts],
+        "verdicts": verdict_values(found.verdicts),
         "total": found.groups[0]["total"] if found.groups else None,
         "groups": [_group(row) for row in found.groups],
     }
 
 
-VERDICTS = ("verdict", "cause", "rebalances", "groups", "lost", "lost_min", "lost_max", "observed")
 LOSSES = ("lost", "lost_min", "lost_max", "lost_low", "lost_high")
 
 

@@ -141,8 +141,7 @@ def group_of(store: Store, group: str, cluster: str) -> Row:
         raise NoAnswerError(f"Several clusters have a group {shown}: add --cluster with one of {names}.")
     if rows:
         return rows[0]
-    whole = Window(seen.first_at, seen.last_at + 1, is_live=False)
-    similar = [row["group_id"] for row in store.fleet(whole, group, Wanted(rows=SIMILAR)).rows]
+    similar = [row["group_id"] for row in store.fleet(seen.whole, group, Wanted(rows=SIMILAR)).rows]
     hint = f"similar names are {_listed(similar)}" if similar else "the Fleet page lists all groups"
     raise NoAnswerError(f"There is no group {shown}: {hint}.")
 

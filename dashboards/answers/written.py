@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from textwrap import fill
+from typing import Any
+
+from dashboards.lake.lake import Row
+from dashboards.queries.store import KnownSpan
 
 WIDTH = 110
 """Longest line of prose and of a table. Proof is not wrapped, so that it can be searched for."""
@@ -13,6 +17,21 @@ WIDTH = 110
 def at(ms: int | None) -> str | None:
     """Return a time in ISO 8601 (UTC) with milliseconds."""
     return None if ms is None else datetime.fromtimestamp(ms / 1000, UTC).isoformat(timespec="milliseconds")
+
+
+VERDICT_OF_GROUP = ("verdict", "cause", "rebalances", "lost", "lost_min", "lost_max", "observed")
+VERDICT = (*VERDICT_OF_GROUP[:3], "groups", *VERDICT_OF_GROUP[3:])
+"""Columns of sums by verdict and cause, of one group and of all."""
+
+
+def verdict_values(rows: Sequence[Row], names: Sequence[str] = VERDICT) -> list[dict[str, Any]]:
+    """Return sums by verdict and cause as values of JSON."""
+    return [{name: row[name] for name in names} for row in rows]
+
+
+def newest_records(seen: KnownSpan, now_ms: int, stale_ms: int) -> dict[str, Any]:
+    """Return the time of each cluster's newest record, and whether that is old, as values of JSON."""
+    return {name: {"at": at(until), "is_stale": now_ms - until > stale_ms} for name, until in seen.until.items()}
 
 
 def wrapped(text: str, first: str = "", indent: str = "") -> str:

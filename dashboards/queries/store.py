@@ -86,6 +86,11 @@ class KnownSpan:
     rebalancing: int
     unknown: int
 
+    @property
+    def whole(self) -> Window:
+        """Return the range with everything that is known."""
+        return Window(self.first_at, self.last_at + 1, is_live=False)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:

@@ -8,14 +8,14 @@ from typing import Any
 
 from flask import Flask, Response, request
 
-from dashboards.answers.questions.question import BadRequestError, QuestionContext
+from dashboards.answers.questions.question import API, BadRequestError, QuestionContext
 from dashboards.answers.questions.questions import BY_NAME
 from dashboards.answers.why import NoAnswerError
 from dashboards.lake.lake import Lake, LakeError
 from dashboards.text import visible
 from dashboards.web.access import Access
 from dashboards.web.attempts import network
-from dashboards.web.openapi import API, document
+from dashboards.web.openapi import document
 from dashboards.web.rate_limit import RateLimit
 
 BURST, PER_SECOND = 60, 2.0

@@ -13,6 +13,7 @@ from flask import Flask, Response, redirect, request
 
 from dashboards.web.access import Access, is_loopback
 from dashboards.web.attempts import Attempts, AttemptVerdict
+from dashboards.web.requests import sentence
 
 COOKIE = "regroup"
 WEEK_S = 7 * 24 * 3600
@@ -46,20 +47,20 @@ def guard(server: Flask, access: Access, attempts: Attempts | None = None) -> No
         # DNS rebinding: another site's page can make a browser send that site's name to this machine.
         if is_loopback(_host()):
             return None
-        return _sentence(403, "These pages are only for this machine: open 127.0.0.1.")
+        return sentence(403, "These pages are only for this machine: open 127.0.0.1.")
 
     server.add_url_rule("/login", "login", door.login, methods=["GET", "POST"])
 
 
 def _identified(access: Access) -> Answer:
     if not any(ip_address(request.remote_addr or "0.0.0.0") in network for network in access.proxies):  # noqa: S104 - none
-        return _sentence(403, "These pages accept requests only from their proxy.")
+        return sentence(403, "These pages accept requests only from their proxy.")
     if not access.has_host(_host()):
-        return _sentence(
+        return sentence(
             403, "These pages do not use this host name: add it to the setting pages_hosts, or use it in dashboard_url."
         )
     if not request.headers.get(access.header, "").strip():
-        return _sentence(401, f"The proxy sent no {access.header}: it must name the reader.")
+        return sentence(401, f"The proxy sent no {access.header}: it must name the reader.")
     return None
 
 
@@ -83,12 +84,12 @@ class _Door:
             if verdict.is_right:
                 return None
             if verdict.wait_s:
-                return _with_retry_after(_sentence(429, _too_many(verdict)), verdict)
+                return _with_retry_after(sentence(429, _too_many(verdict)), verdict)
         elif request.method == "GET" and "text/html" in request.headers.get("Accept", ""):
             wanted = quote(request.full_path.rstrip("?"), safe="")
             response: Response = redirect(f"/login?next={wanted}", code=303)  # type: ignore[assignment]
             return response
-        return _sentence(401, "The pages require their token: send it as Authorization: Bearer.")
+        return sentence(401, "The pages require their token: send it as Authorization: Bearer.")
 
     def login(self) -> Response:
         wanted = _local(request.args.get("next", "/"))
@@ -139,10 +140,6 @@ def _with_retry_after(response: Response, verdict: AttemptVerdict) -> Response:
 def _form(wanted: str, text: str, status: int) -> Response:
     action = f"/login?next={quote(wanted, safe='')}"
     return Response(LOGIN.format(action=escape(action), text=escape(text)), status, mimetype="text/html")
-
-
-def _sentence(status: int, text: str) -> Response:
-    return Response(f"{text}\n", status, mimetype="text/plain")
 
 
 def _local(path: str) -> str:

@@ -17,6 +17,7 @@ from dashboards.answers.why import NoAnswerError, why_generation
 from dashboards.queries.store import Store
 from dashboards.urlstate import DOCUMENT, State, parse
 from dashboards.web.access import Access
+from dashboards.web.requests import sentence
 from dashboards.zone import shown_in_zone
 
 KINDS = {
@@ -40,13 +41,13 @@ def add_incidents(server: Flask, store: Store, access: Access, now: Callable[[],
         state = parse(DOCUMENT, request.query_string.decode("ascii", "replace"))
         kind = request.args.get("format", "html")
         if kind not in KINDS:
-            return _sentence(f"The format of a document is one of {', '.join(KINDS)}.", 400)
+            return sentence(400, f"The format of a document is one of {', '.join(KINDS)}.")
         made, media, shown = KINDS[kind]
         with shown_in_zone(state.tz):
             try:
                 found = _incident(store, state, is_episode=bool(request.args.get("episode")))
             except NoAnswerError as error:
-                return _sentence(str(error), 404)
+                return sentence(404, str(error))
             base_url = (access.address or request.host_url).rstrip("/")
             response = Response(made(found, base_url, now_ms=now(), stale_ms=stale_ms), mimetype=media)
         name = f"incident-{datetime.fromtimestamp(found.window.start / 1000, UTC):%Y%m%dT%H%M%SZ}.{SUFFIXES[kind]}"
@@ -64,7 +65,3 @@ def _incident(store: Store, state: State, *, is_episode: bool) -> Incident:
         raise NoAnswerError("The address names no rebalance and no storm: open the document from their pages.")
     found = why_generation(store.lake, group, state.generation, cluster=state.cluster, incarnation=state.incarnation)
     return of_episode(store.lake, found) if is_episode else of_rebalance(store.lake, found)
-
-
-def _sentence(text: str, status: int) -> Response:
-    return Response(f"{text}\n", status, mimetype="text/plain")

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from dashboards.answers.questions.question import ApiQuestion
+from dashboards.answers.questions.question import API, ApiQuestion
 from dashboards.answers.questions.questions import QUESTIONS
 
-API = "/api/v1"
 VERSION = "1"
 ERRORS = {
     "400": "A parameter is unknown, missing or not valid.",

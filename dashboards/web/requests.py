@@ -73,6 +73,11 @@ def refuse_malformed(server: Flask, callbacks: Mapping[str, Mapping[str, Any]]) 
         return None if _is_ours(body, callbacks) else refused()
 
 
+def sentence(status: int, text: str) -> Response:
+    """Return a response of one line of text."""
+    return Response(f"{text}\n", status, mimetype="text/plain")
+
+
 def refused() -> Response:
     return Response(REFUSED, status=400, mimetype="text/plain")
 

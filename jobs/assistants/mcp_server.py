@@ -59,7 +59,7 @@ def _ask(tables: WarmLake, settings: Settings, question: ApiQuestion, given: Map
     asked = QuestionContext(
         lake=tables,
         now_ms=time.time_ns() // 1_000_000,
-        stale_ms=round(settings.stale_seconds * 1000),
+        stale_ms=settings.stale_ms,
         base_url=settings.base_url,
     )
     return question.ask(asked, given)

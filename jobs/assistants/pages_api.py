@@ -10,7 +10,7 @@ from urllib.error import HTTPError
 from urllib.parse import urlencode, urlsplit
 from urllib.request import Request, build_opener
 
-from dashboards.answers.questions.question import ApiQuestion
+from dashboards.answers.questions.question import API, ApiQuestion
 from jobs.alerting.http_post import NoRedirect
 from jobs.config.errors import UserError, one_line
 
@@ -43,7 +43,7 @@ def answer_of_pages(address: str, token: str, question: ApiQuestion, given: Mapp
     """
     query = urlencode({name: str(value) for name, value in given.items() if value is not None})
     headers = {"Accept": "application/json"} | ({"Authorization": f"Bearer {token}"} if token else {})
-    request = Request(f"{address}/api/v1/{question.name}?{query}", headers=headers)  # noqa: S310 - http, as checked
+    request = Request(f"{address}{API}/{question.name}?{query}", headers=headers)  # noqa: S310 - http, as checked
     try:
         with build_opener(NoRedirect).open(request, timeout=LONGEST_S) as response:
             found = json.loads(response.read(LARGEST))

@@ -153,6 +153,11 @@ class Settings:
         return secrets
 
     @property
+    def stale_ms(self) -> int:
+        """Return the age in ms from which on the newest record is old."""
+        return round(self.stale_seconds * 1000)
+
+    @property
     def base_url(self) -> str:
         """Return the address of the pages without a slash at its end, as readers of alerts and answers reach them."""
         return (self.dashboard_url or f"http://{self.host}:{self.port}").rstrip("/")

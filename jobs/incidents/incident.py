@@ -44,7 +44,7 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
         attached = attach(args.capture, args.output, settings)
         say(f"attached {args.output.parent / attached.file} ({attached.size:,} bytes)")
     document = DOCUMENTS[args.format]
-    state = {"now_ms": now_ms, "stale_ms": round(settings.stale_seconds * 1000), "attached": attached}
+    state = {"now_ms": now_ms, "stale_ms": settings.stale_ms, "attached": attached}
     text = document(found, settings.base_url, **state)
     if args.output is None:
         sys.stdout.write(text)

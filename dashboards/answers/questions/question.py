@@ -10,6 +10,9 @@ from typing import Any
 from dashboards.lake.lake import Lake
 from dashboards.text import visible
 
+API = "/api/v1"
+"""Path of the questions over HTTP."""
+
 LONGEST = 32 * 1024
 """Characters of a text; Kafka allows ids of 32 KiB."""
 

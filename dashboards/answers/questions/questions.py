@@ -20,16 +20,15 @@ from dashboards.answers.questions.question import (
     milliseconds,
 )
 from dashboards.answers.report import report, report_values, storm_values
-from dashboards.answers.top import top, top_values
+from dashboards.answers.top import RANGES, top, top_values
 from dashboards.answers.why import Why, group_of, known_span, why, why_generation
 from dashboards.answers.why_text import why_values
 from dashboards.answers.written import at
 from dashboards.queries.store import GENERATION_ROWS, Store
-from dashboards.urlstate import SPANS, Window
+from dashboards.urlstate import Window
 from schemas.states import GroupProtocol
 from schemas.thresholds import DAY_MS
 
-RANGES = {name.removeprefix("now-"): width for name, (_, width) in SPANS.items()}
 GROUPS_MOST, DAYS_MOST = 1_000, 366
 INT32 = 2**31 - 1
 
@@ -55,6 +54,11 @@ REBALANCE = (
 )
 
 SEEN = {"from": "first moment of the range", "to": "its end", "newest_records": "age of each cluster's newest record"}
+OF_GROUP = {"cluster": "name of the cluster", "group_id": "id of the group"}
+AGE = {
+    "newest_record_at": "time of the cluster's newest record",
+    "is_stale": "whether that is old: nothing is known of the time since",
+}
 REBALANCES = (
     "incarnation", "generation_id", "last_generation_id", "group_protocol", "assignor", "rebalance_mode", "outcome",
     "member_count", "trigger", "trigger_evidence", "trigger_member_id", "rebalance_ms", "rebalance_ms_min",
@@ -104,7 +108,7 @@ def _rebalance(asked: QuestionContext, given: Given) -> Why:
 def _rebalances(asked: QuestionContext, given: Given) -> dict[str, Any]:
     store = Store(asked.lake)
     group, seen = group_of(store, given["group"], given["cluster"] or ""), known_span(store)
-    window = _window(asked, given) or Window(seen.first_at, seen.last_at + 1, is_live=False)
+    window = _window(asked, given) or seen.whole
     found = store.generations(group["cluster"], group["group_id"], window)
     rows = [row for row in found.rows if window.start <= row["joined_at"] < window.end]
     shown = rows[: given["limit"]]
@@ -141,7 +145,7 @@ def _report(asked: QuestionContext, given: Given) -> dict[str, Any]:
 def _storms(asked: QuestionContext, given: Given) -> dict[str, Any]:
     store = Store(asked.lake)
     seen = known_span(store)
-    window = _window(asked, given) or Window(seen.first_at, seen.last_at + 1, is_live=False)
+    window = _window(asked, given) or seen.whole
     found = store.storms(window)
     return {
         "from": at(window.start),
@@ -196,13 +200,11 @@ QUESTIONS: Sequence[ApiQuestion] = (
         name="why",
         about="Why a group rebalanced: verdict, culprit and host, cost, proof, and what would have avoided it.",
         parameters=(GROUP, CLUSTER, *REBALANCE),
-        keys={
-            "cluster": "name of the cluster",
-            "group_id": "id of the group",
+        keys=OF_GROUP
+        | {
             "state": "state of the group at the newest record",
             "open_rebalance_since_at": "begin of a rebalance that is not over",
-            "newest_record_at": "time of the cluster's newest record",
-            "is_stale": "whether that is old: nothing is known of the time since",
+            **AGE,
             "away_ms": "milliseconds between the time that was asked for and the rebalance",
             "rebalance": "the rebalance, with its duration and how it is known",
             "verdict": "what is to blame, with cause, instances, hosts, proof and loss; null if not judged",
@@ -216,9 +218,8 @@ QUESTIONS: Sequence[ApiQuestion] = (
         name="rebalances",
         about="The rebalances of a group in a range of time, the newest first, each with its duration and loss.",
         parameters=(GROUP, CLUSTER, *RANGE, _limit(GENERATION_ROWS)),
-        keys={
-            "cluster": "name of the cluster",
-            "group_id": "id of the group",
+        keys=OF_GROUP
+        | {
             "from": SEEN["from"],
             "to": SEEN["to"],
             "rebalances": "the rebalances; the loss of a share group is null, because it is not observed",
@@ -230,9 +231,8 @@ QUESTIONS: Sequence[ApiQuestion] = (
         name="advice",
         about="What a group should change, what that saves, and the settings to paste.",
         parameters=(GROUP, CLUSTER),
-        keys={
-            "cluster": "name of the cluster",
-            "group_id": "id of the group",
+        keys=OF_GROUP
+        | {
             "from": "begin of the history that was replayed",
             "to": "its end",
             "client_libraries": "libraries that the group's members use",
@@ -286,8 +286,7 @@ QUESTIONS: Sequence[ApiQuestion] = (
             "cluster": "name of the cluster",
             "from": "begin",
             "to": "end, or newest record if it is not over",
-            "newest_record_at": "time of the cluster's newest record",
-            "is_stale": "whether that is old: nothing is known of the time since",
+            **AGE,
             "is_answered": "whether the verdict blames something",
             "sentences": "verdict, story and notices in sentences",
             "timeline": "records, log lines and marks in order of time, each with how it is known",
