@@ -86,8 +86,8 @@ FORKED = (
 RANGES = ("15m", "1h", "6h", "24h", "7d", "all")
 """Ranges of `regroup top`: those of the pages, and everything that is known."""
 SCENARIOS = (
-    "churn, kip848, migration, java, streams, connect, share, registry, reassignment, failover, sessions, offsets, "
-    "lost, stuck, mismatch, storms, outage, clients"
+    "churn, kip848, migration, settings, java, streams, connect, share, registry, reassignment, failover, sessions, "
+    "offsets, lost, stuck, mismatch, storms, outage, clients"
 )
 FLAGS = ("warehouse", "tables", "bootstrap_servers", "cluster", "host", "port", "quiet_ms", "trigger_seconds")
 

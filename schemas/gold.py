@@ -65,6 +65,43 @@ ADVICE = Table(
     """),
 )
 
+CHANGED_VALUES = "ARRAY<STRUCT<setting: STRING, before: STRING, after: STRING>>"
+"""Type of a list of settings with their values before and after a change."""
+
+ABSENCE_COSTS = "ARRAY<STRUCT<stopped_ms: BIGINT, lost_resource_seconds: DOUBLE>>"
+"""Type of a list of absences with their costs."""
+
+SETTING_CHANGES = Table(
+    name="setting_changes",
+    layer="gold",
+    key=("cluster", "group_id", "as_of", "changed_at"),
+    cluster_by=("cluster", "group_id", "as_of"),
+    comment="Changes of a group's settings, each with the cost of the absences before and after it, and what was predicted.",
+    columns=columns(f"""
+        cluster               | STRING    | Name of the Kafka cluster, chosen by the operator
+        group_id              | STRING    | Group
+        as_of                 | TIMESTAMP | End of the analyzed window, in record time
+        changed_at            | TIMESTAMP | When all members had the new settings
+        rollout_at            | TIMESTAMP NOT NULL | When the first member had one of them
+        settings              | {CHANGED_VALUES} NOT NULL | Settings that changed (schemas.states.GroupSetting), with their values
+        evidence              | STRING NOT NULL | observed, or inferred if only inferred settings changed
+        status                | STRING NOT NULL | schemas.states.AdviceStatus: tried, verified or refuted
+        absences_before       | INT NOT NULL | Absences of instances that ended before the rollout, since the change before or the start of the window
+        absences_after        | INT NOT NULL | Absences that ended since the change, until the next one
+        lost_before           | DOUBLE NOT NULL | Measured: resource-seconds lost in the absences before
+        lost_after            | DOUBLE NOT NULL | Measured: resource-seconds lost in the absences since
+        rebalances_before     | INT NOT NULL | Measured: rebalances before
+        rebalances_after      | INT NOT NULL | Measured: rebalances since
+        saving_measured       | DOUBLE    | Measured: resource-seconds that the absences since cost less than as many before; NULL if there are fewer than three on a side
+        saving_measured_low   | DOUBLE    | Lower end of the 90 % interval of saving_measured, for chance among the absences
+        saving_measured_high  | DOUBLE    | Upper end of that interval
+        saving_predicted      | DOUBLE    | Modelled: the same saving by replays of the history before the change; NULL if it was not replayed
+        saving_predicted_low  | DOUBLE    | Modelled: 97.5 % of the pairs of replays save at least this
+        saving_predicted_high | DOUBLE    | Modelled: 97.5 % of these pairs save at most this
+        costs                 | {ABSENCE_COSTS} NOT NULL | Cost of each absence, up to 100 before and 100 after the change, in order of time; stopped_ms = when the instance stopped, in milliseconds since the epoch
+    """),
+)
+
 DIAGNOSES = Table(
     name="diagnoses",
     layer="gold",
@@ -258,7 +295,7 @@ ALERTS = Table(
     """),
 )
 
-GROUP_TABLES = (GROUP_HEALTH, ADVICE, DIAGNOSES, VERDICTS, PATTERNS)
+GROUP_TABLES = (GROUP_HEALTH, ADVICE, SETTING_CHANGES, DIAGNOSES, VERDICTS, PATTERNS)
 """Tables made from the silver rows of one group at a time."""
 
 GOLD = (*GROUP_TABLES, CLUSTER_PATTERNS, STORMS, MARKS, ALERTS)

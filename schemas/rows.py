@@ -55,6 +55,21 @@ class VerdictSumRow(TypedDict):
     lost_resource_seconds: float
 
 
+class ChangedValueRow(TypedDict):
+    """A setting with its values before and after a change."""
+
+    setting: str
+    before: str
+    after: str
+
+
+class AbsenceCostRow(TypedDict):
+    """When an instance stopped, and what was lost until the next one did."""
+
+    stopped_ms: int
+    lost_resource_seconds: float
+
+
 class CoordinatorRecordRow(TypedDict):
     """A row of `coordinator_records`."""
 
@@ -528,6 +543,37 @@ class AdviceOfGroup(TypedDict):
 
 class AdviceRow(AdviceOfGroup):
     """A row of `advice`."""
+
+    cluster: str
+    group_id: str
+
+
+class SettingChangeOfGroup(TypedDict):
+    """A row of `setting_changes` without cluster and group."""
+
+    as_of: int
+    changed_at: int
+    rollout_at: int
+    settings: list[ChangedValueRow]
+    evidence: str
+    status: str
+    absences_before: int
+    absences_after: int
+    lost_before: float
+    lost_after: float
+    rebalances_before: int
+    rebalances_after: int
+    saving_measured: float | None
+    saving_measured_low: float | None
+    saving_measured_high: float | None
+    saving_predicted: float | None
+    saving_predicted_low: float | None
+    saving_predicted_high: float | None
+    costs: list[AbsenceCostRow]
+
+
+class SettingChangeRow(SettingChangeOfGroup):
+    """A row of `setting_changes`."""
 
     cluster: str
     group_id: str

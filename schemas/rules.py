@@ -22,6 +22,7 @@ from schemas.gold import (
     GROUP_HEALTH,
     MARKS,
     PATTERNS,
+    SETTING_CHANGES,
     STORMS,
     VERDICTS,
 )
@@ -37,7 +38,7 @@ from schemas.silver import (
     SILVER,
     STALLS,
 )
-from schemas.states import GenerationOutcome, ReassignmentState, RuleSeverity
+from schemas.states import AdviceStatus, GenerationOutcome, ReassignmentState, RuleSeverity
 from schemas.tables import Table
 
 CHECKED = (*SILVER, *REASSIGNMENT_TABLES, *GOLD)
@@ -126,7 +127,7 @@ def _derived(table: Table) -> Iterator[Rule]:
     for column in table.columns:
         if column.name in table.key:
             yield _present(table, column.name, f"A row has no {column.name}, so its subject is unknown.")
-        if values := _vocabulary(column.name, column.comment):
+        if column.type == "STRING" and (values := _vocabulary(column.name, column.comment)):
             yield Rule(
                 table=table.name,
                 name=f"{column.name} is known",
@@ -365,13 +366,19 @@ def _of_gold() -> Iterator[Rule]:
     yield from _order(ADVICE, "window_start_at", "window_end_at", sentence="A window ends before it begins.")
     for column in ("is_recommended", "rank", "status"):
         yield _present(ADVICE, column, f"An advice has no {column}, so it cannot be ranked.")
+    changes = SETTING_CHANGES
+    yield from _order(changes, "rollout_at", "changed_at", "as_of", sentence="A rollout ends before it begins.")
+    for saved in ("saving_measured", "saving_predicted"):
+        yield from _order(changes, f"{saved}_low", saved, f"{saved}_high", sentence=OUT_OF_BOUNDS)
+    judged = When(column="status", among=(AdviceStatus.VERIFIED, AdviceStatus.REFUTED))
+    yield _present(changes, "saving_measured", "A change was judged without a measured saving.", judged)
     yield from _order(DIAGNOSES, "window_start_at", "as_of", sentence="A window ends before it begins.")
     yield from _order(DIAGNOSES, "first_at", "last_at", sentence="The last rebalance of a cause is before its first.")
     yield _range(DIAGNOSES, "share", 0, 1, "A cause's share is not between 0 and 1.")
     yield from _order(VERDICTS, *BOUNDS, sentence=OUT_OF_BOUNDS)
     yield from _order(PATTERNS, "started_at", "last_at", "as_of", sentence="A pattern ends before it begins.")
     yield from _order(PATTERNS, "started_at", "ended_at", sentence="A pattern is over before it begins.")
-    for table in (GROUP_HEALTH, ADVICE, DIAGNOSES, VERDICTS, PATTERNS):
+    for table in (GROUP_HEALTH, ADVICE, SETTING_CHANGES, DIAGNOSES, VERDICTS, PATTERNS):
         yield _reference(table, GROUPS, f"A row of {table.name} is about a group that is not in groups.", *GROUP)
     yield from _of_storms()
     patterns = CLUSTER_PATTERNS

@@ -270,9 +270,24 @@ class AdviceStatus(Vocabulary):
     """Whether advice was followed and helped. Advice counts as tried once the records show the change."""
 
     SUGGESTED = "suggested", "the change is not in force"
-    TRIED = "tried", "the change is in force, but there were too few absences since to judge it"
-    VERIFIED = "verified", "the change is in force, and absences cost less than before"
-    REFUTED = "refuted", "the change is in force, and absences cost no less than before"
+    TRIED = "tried", "the change is in force, but it is too early to judge: too few absences, or too little difference"
+    VERIFIED = "verified", "the change is in force, and absences cost less than before, beyond chance (90 % interval)"
+    REFUTED = "refuted", "the change is in force, and absences cost more than before, beyond chance (90 % interval)"
+
+
+class GroupSetting(Vocabulary):
+    """A setting of a group that records show, and whose changes `setting_changes` has."""
+
+    GROUP_PROTOCOL = "group_protocol", "classic, consumer (KIP-848), streams or share"
+    ASSIGNOR = "assignor", "the assignor of the group"
+    REBALANCE_MODE = "rebalance_mode", "eager or cooperative, of classic groups"
+    STATIC_MEMBERSHIP = "static_membership", "yes if all members have a group.instance.id, no if none has"
+    SESSION_TIMEOUT = "session_timeout_ms", "session.timeout.ms of the members of a classic group"
+    REBALANCE_TIMEOUT = (
+        "rebalance_timeout_ms",
+        "rebalance timeout of the members of a classic group (max.poll.interval.ms of a consumer)",
+    )
+    CLIENT_LIBRARY = "client_library", "client library, as far as it is recognized; its version is not in the records"
 
 
 class QuarantineReason(Vocabulary):

@@ -14,6 +14,7 @@ from dashboards.queries.store import Store
 from dashboards.text import instant, span, visible
 from dashboards.urlstate import Window
 from dashboards.views import sentences
+from dashboards.views.setting_changes import outcome, what_changed
 from dashboards.zone import zone
 from schemas import written
 from schemas.states import ClientLibrary
@@ -21,11 +22,15 @@ from schemas.states import ClientLibrary
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Advised:
-    """The rows of a group's newest advice, the best first, and the client libraries that its members use."""
+    """The rows of a group's newest advice, the best first, and the client libraries that its members use.
+
+    `changes` are its changes of settings, with what each saved, the newest first.
+    """
 
     group: Row
     rows: list[Row]
     libraries: list[str]
+    changes: list[Row]
 
 
 def advise(lake: Lake, group: str, *, cluster: str = "") -> Advised:
@@ -51,7 +56,8 @@ def advised(store: Store, group: Row) -> Advised | None:
     view = Window(rows[0]["window_start_at"], rows[0]["window_end_at"] + 1, is_live=False)
     found = [each["client_library"] for each in store.libraries(group["cluster"], group["group_id"], view)]
     known = [name for name in dict.fromkeys(found) if name not in (None, ClientLibrary.UNKNOWN)]
-    return Advised(group=group, rows=rows, libraries=known)
+    changes = store.setting_changes(cluster=group["cluster"], group=group["group_id"]).rows
+    return Advised(group=group, rows=rows, libraries=known, changes=changes)
 
 
 def advise_text(found: Advised) -> str:
@@ -77,6 +83,11 @@ def _lines(found: Advised) -> Iterator[str]:
             yield f"   {place}:"
             yield from (f"       {visible(line, 400)}" for line in text.splitlines())
         yield ""
+    if found.changes:
+        yield "Did earlier changes help?"
+    for change in found.changes:
+        yield f"{instant(change['changed_at'])[:19]} {zone()}: {what_changed(change)}"
+        yield wrapped(outcome(change), "   ", "   ")
 
 
 def saving_text(row: Row) -> str:
@@ -109,6 +120,11 @@ def advise_values(found: Advised) -> dict[str, Any]:
         "changes": [
             {name: row.get(name) for name in COLUMNS} | {"settings": dict(row["settings"] or ())} for row in found.rows
         ],
+        "setting_changes": [
+            {name: change[name] for name in CHANGE_COLUMNS}
+            | {name: at(change[name]) for name in ("changed_at", "rollout_at")}
+            for change in found.changes
+        ],
     }
 
 
@@ -118,3 +134,10 @@ COLUMNS = (
     "explanation",
 )  # fmt: skip
 """Columns of `advice` in the answer."""
+
+CHANGE_COLUMNS = (
+    "settings", "evidence", "status", "absences_before", "absences_after", "lost_before", "lost_after",
+    "rebalances_before", "rebalances_after", "saving_measured", "saving_measured_low", "saving_measured_high",
+    "saving_predicted", "saving_predicted_low", "saving_predicted_high",
+)  # fmt: skip
+"""Columns of `setting_changes` in the answer."""

@@ -15,6 +15,7 @@ from dashboards.urlstate import State
 from dashboards.views.components import Cell, aria, empty, paging_links, table
 from dashboards.views.diagnoses import diagnosis_section
 from dashboards.views.sentences import action
+from dashboards.views.setting_changes import changes_section
 from dashboards.zone import zone
 from schemas import written
 from schemas.states import AdviceAction, AdviceStatus
@@ -33,8 +34,9 @@ def render(store: Store, state: State, now: int) -> list[Component]:
     if state.skip and not found.rows:
         return render(store, replace(state, skip=0), now)
     head = html.Div([html.H1("Advice")], className="head")
+    changes = store.setting_changes(state.q).rows
     if not found.rows:
-        return [head, _none(store)]
+        return [head, *changes_section(changes, state, is_drawn=True), _none(store)]
     groups = _by_group(found.rows)
     causes = _by_group(store.diagnoses(state.q, [group for _, group in groups]).rows)
     known, advised = found.rows[0]["total"], found.rows[0]["advised"]
@@ -48,6 +50,7 @@ def render(store: Store, state: State, now: int) -> list[Component]:
     return [
         head,
         html.P(text + (shown if len(groups) < known else ""), className="summary"),
+        *changes_section(changes, state, is_drawn=len({(c["cluster"], c["group_id"]) for c in changes}) <= WHOLE),
         *(_group(state, rows, causes.get(key, []), is_whole=len(groups) <= WHOLE) for key, rows in groups.items()),
         paging_links(state, "advice", len(groups), ADVICE_GROUPS, known),
     ]

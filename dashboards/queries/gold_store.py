@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from dashboards.lake.file_index import Between
 from dashboards.lake.lake import Lake, Parameter, Row, Rows, Tables, moment
+from dashboards.queries.change_queries import CHANGE_ROWS, CHANGES
 from dashboards.queries.verdict_queries import OF_EPISODE, OF_FLEET, OF_GROUP, OF_REBALANCE, SUM_ROWS
 from dashboards.urlstate import Window
 from schemas.loss_interval import OF_STOPS, OF_SUM, ONE_STOP
@@ -106,6 +107,11 @@ class GoldStore:
         of analyzed groups, and `advised` the number of groups that should change.
         """
         return self._lake.query(ADVICE, ("advice",), ADVICE_ROWS, {"q": q, "skip": skip, "groups": groups})
+
+    def setting_changes(self, q: str = "", *, cluster: str = "", group: str = "") -> Rows:
+        """Return the newest changes of settings of groups whose id contains `q`, or of one group, newest first."""
+        parameters: dict[str, Parameter] = {"q": q, "cluster": cluster, "group": group}
+        return self._lake.query(CHANGES, ("setting_changes",), CHANGE_ROWS, parameters)
 
     def storms(self, window: Window) -> Rows:
         """Return the storms of the window: open ones first, then by cost."""

@@ -13,7 +13,7 @@ from jobs.tables.changed_rows import TableSnapshot, local
 from jobs.tables.engine import connect, quoted, show, show_files
 from pipelines.gold.groups import INPUTS, TIMES, Group, cut_ms
 from pipelines.gold.rows import AnalysisConfig
-from schemas.gold import ADVICE, DIAGNOSES, GROUP_HEALTH, PATTERNS, VERDICTS
+from schemas.gold import ADVICE, DIAGNOSES, GROUP_HEALTH, PATTERNS, SETTING_CHANGES, VERDICTS
 from schemas.silver import GENERATIONS
 from schemas.tables import Table
 from schemas.thresholds import DAY_MS
@@ -21,6 +21,7 @@ from schemas.thresholds import DAY_MS
 TIME_COLUMNS = {
     GROUP_HEALTH.name: "hour_at",
     ADVICE.name: "as_of",
+    SETTING_CHANGES.name: "as_of",
     DIAGNOSES.name: "as_of",
     VERDICTS.name: "joined_at",
     PATTERNS.name: "as_of",

@@ -205,6 +205,28 @@ def migration(group: RunningGroup, rng: Random) -> Iterator[float]:
             yield rng.uniform(3, 5)
 
 
+def new_setting(away_s: float, **changes: Any) -> Script:
+    """Return a script that restarts members six times, gives all of them new settings in a rolling restart, and again
+    restarts members six times. Each restarted member is away for `away_s` seconds, give or take a tenth.
+    """
+
+    def script(group: RunningGroup, rng: Random) -> Iterator[float]:
+        yield from staggered_joins(group, rng)
+        for settings in ({}, changes):
+            yield rng.uniform(8, 10)
+            if settings:
+                group.say(f"{group.plan.group_id}: a rolling restart with new settings")
+                for index in range(group.plan.members):
+                    yield from restart(group, index, 1.0, **settings)
+                    yield rng.uniform(5, 6)
+            for round_no in range(6):
+                yield rng.uniform(8, 10)
+                index = round_no % group.plan.members
+                yield from restart(group, index, away_s * rng.uniform(0.9, 1.1), **settings)
+
+    return script
+
+
 def run_scripts(scripts: Sequence[Iterator[float]], stop: threading.Event) -> None:
     """Run all scripts in this thread, each step when it is due, until `stop` is set."""
     due = [(time.monotonic(), number, script) for number, script in enumerate(scripts)]

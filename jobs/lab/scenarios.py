@@ -129,6 +129,25 @@ MIGRATION = Scenario(
     ],
     overrides=_quick("consumer"),
 )
+SETTINGS = Scenario(
+    groups=[
+        (
+            ConsumerPlan(group_id="rates-writer", topic="rates", partitions=12, members=3, session_timeout_ms=10_000),
+            churn.new_setting(1.5, is_static=True),
+        ),
+        (
+            ConsumerPlan(group_id="rates-reader", topic="quotes-r", partitions=6, members=3),
+            churn.new_setting(14.0, is_static=True, session_timeout_ms=30_000),
+        ),
+        (
+            ConsumerPlan(
+                group_id="rates-auditor", topic="audits-r", partitions=12, members=3, session_timeout_ms=10_000
+            ),
+            churn.new_setting(1.5, group_protocol="consumer"),
+        ),
+    ],
+    overrides=_quick("consumer"),
+)
 ASSIGNORS = "org.apache.kafka.clients.consumer."
 PLAIN = {
     "group.id": "{group_id}",
@@ -326,6 +345,7 @@ SCENARIOS: dict[str, Scenario] = {
     DEFAULT: CHURN,
     "kip848": KIP848,
     "migration": MIGRATION,
+    "settings": SETTINGS,
     "java": JAVA,
     "streams": STREAMS,
     "connect": CONNECT,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from schemas.bronze import BRONZE
-from schemas.gold import BY_GROUP, CAUSES, DIFFERENCES, GOLD, VERDICT_SUMS
+from schemas.gold import ABSENCE_COSTS, BY_GROUP, CAUSES, CHANGED_VALUES, DIFFERENCES, GOLD, VERDICT_SUMS
 from schemas.operations import OPERATIONS
 from schemas.silver import GENERATION_MEMBERS, GENERATIONS, GROUP_EVENTS, REASSIGNMENT_TABLES, SILVER, STALLS
 from schemas.tables import RESOURCES, Column, Table, struct_fields
@@ -44,6 +44,8 @@ STRUCTS = (
     ("CauseRow", "The number of rebalances and groups of a storm that have a cause.", CAUSES),
     ("GroupLossRow", "The loss of one group in a storm.", BY_GROUP),
     ("VerdictSumRow", "The number and loss of a storm's rebalances that have a verdict.", VERDICT_SUMS),
+    ("ChangedValueRow", "A setting with its values before and after a change.", CHANGED_VALUES),
+    ("AbsenceCostRow", "When an instance stopped, and what was lost until the next one did.", ABSENCE_COSTS),
 )
 """Elements of array columns: class, docstring and the column's type."""
 

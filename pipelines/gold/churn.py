@@ -52,7 +52,8 @@ class Churn:
     """The churn of a group in a window. Times are in milliseconds.
 
     `first` holds the resources of each instance at `start_ms`. `arrivals` are (time, instance) of instances that join
-    later. `subscriptions` holds the topics of each instance.
+    later. `subscriptions` holds the topics of each instance. `stops` are (time, milliseconds lost) of the stops, in
+    order; `lost_ms` is their sum.
     """
 
     start_ms: int
@@ -64,9 +65,14 @@ class Churn:
     disturbances: tuple[int, ...]
     resources: tuple[Resource, ...]
     assignor: str
-    lost_ms: int
+    stops: tuple[tuple[int, int], ...]
     rebalances: int
     subscriptions: Mapping[int, frozenset[str]]
+
+    @property
+    def lost_ms(self) -> int:
+        """The resource-milliseconds lost in all stops."""
+        return sum(lost for _, lost in self.stops)
 
     def topics(self, instance: int) -> frozenset[str]:
         """Return the topics of an instance's last membership."""
@@ -109,7 +115,7 @@ def churn(silver: Silver, quiet_ms: int) -> Churn | None:
         disturbances=tuple(g["prepared_at"] or g["joined_at"] for g in later if _disturbs(g)),
         resources=tuple(everything),
         assignor=next((g["assignor"] for g in reversed(generations) if g["assignor"]), "range"),
-        lost_ms=sum(map(lost_ms, stalls)),
+        stops=tuple(sorted((stopped_at(s), lost_ms(s)) for s in stalls)),
         rebalances=len(later),
         subscriptions=_subscriptions(found, silver),
     )

@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 from pipelines.gold.advice.advice import SavingThreshold, advice_rows
+from pipelines.gold.advice.change_rows import change_rows
 from pipelines.gold.advice.latencies import BrokerSettings
 from pipelines.gold.diagnosis.causes import context
 from pipelines.gold.diagnosis.diagnosis import diagnosis_rows
@@ -20,8 +21,16 @@ from pipelines.gold.patterns.group_patterns import pattern_rows
 from pipelines.gold.rebalance_causes import deploy_departures
 from pipelines.gold.window import Windows
 from schemas.folded_rows import count_of
-from schemas.gold import ADVICE, DIAGNOSES, GROUP_HEALTH, GROUP_TABLES, PATTERNS, VERDICTS
-from schemas.rows import AdviceOfGroup, DiagnosisOfGroup, GroupHealthOfGroup, MarkRow, PatternOfGroup, VerdictOfGroup
+from schemas.gold import ADVICE, DIAGNOSES, GROUP_HEALTH, GROUP_TABLES, PATTERNS, SETTING_CHANGES, VERDICTS
+from schemas.rows import (
+    AdviceOfGroup,
+    DiagnosisOfGroup,
+    GroupHealthOfGroup,
+    MarkRow,
+    PatternOfGroup,
+    SettingChangeOfGroup,
+    VerdictOfGroup,
+)
 from schemas.states import GroupEventKind
 from schemas.tables import Table
 from schemas.thresholds import DAY_MS
@@ -30,7 +39,9 @@ REPLAYED = 40_000
 """Most generations x resources in a window."""
 
 MOST, FEWEST = 400, 40
-RowOfGroup = GroupHealthOfGroup | AdviceOfGroup | DiagnosisOfGroup | VerdictOfGroup | PatternOfGroup
+RowOfGroup = (
+    GroupHealthOfGroup | AdviceOfGroup | SettingChangeOfGroup | DiagnosisOfGroup | VerdictOfGroup | PatternOfGroup
+)
 Rows = dict[str, list[Mapping[str, Any]]]
 """Gold rows by table name. Each has the row type of its table (`schemas.rows`)."""
 
@@ -68,6 +79,7 @@ def gold_rows(
     first_day = since_ms // DAY_MS
     days = sorted({g["joined_at"] // DAY_MS for g in silver["generations"] if g["joined_at"] // DAY_MS >= first_day})
     advice: list[AdviceOfGroup] = []
+    changes: dict[int, list[SettingChangeOfGroup]] = {}
     diagnoses: dict[int, list[DiagnosisOfGroup]] = {}
     patterns: dict[int, list[PatternOfGroup]] = {}
     verdicts: list[VerdictOfGroup] = []
@@ -76,9 +88,13 @@ def gold_rows(
         start = _start(windows, most, end, config)
         analyzed = windows.window(start, end)
         known = context(analyzed)
+        whole = _after_folded(windows, analyzed, (start, end))
         if ADVICE in tables:
-            deployed, whole = deploy_departures(known), _after_folded(windows, analyzed, (start, end))
+            deployed = deploy_departures(known)
             advice += advice_rows(whole, broker, config.worth, config.quiet_ms, deployed)
+        if SETTING_CHANGES in tables:
+            changed = change_rows(whole, broker, config.quiet_ms)
+            changes |= {row["as_of"]: changed for row in changed[:1]}
         if VERDICTS in tables or DIAGNOSES in tables:
             judged = judgment(analyzed, start, marks, known)
             found = diagnosis_rows(analyzed, start, marks, judged) if DIAGNOSES in tables else []
@@ -97,6 +113,7 @@ def gold_rows(
     rows: dict[Table, Sequence[RowOfGroup]] = {
         GROUP_HEALTH: [row for row in health if row["hour_at"] >= first_day * DAY_MS],
         ADVICE: list({(row["as_of"], row["action"]): row for row in advice}.values()),
+        SETTING_CHANGES: [row for found in changes.values() for row in found],
         DIAGNOSES: [row for found in diagnoses.values() for row in found],
         VERDICTS: verdicts,
         PATTERNS: [row for found in patterns.values() for row in found],

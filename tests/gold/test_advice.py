@@ -152,7 +152,7 @@ def test_one_member_that_keeps_failing_is_named() -> None:
 
 @pytest.mark.parametrize(("factor", "status"), [(0.2, "verified"), (5, "refuted")])
 def test_a_change_that_the_records_show_is_judged_by_the_absences_since(factor, status) -> None:
-    silver = static_since(200_000, factor)
+    silver = static_since(200_000, factor, restarts=12)
     static = next(
         row
         for row in advice_rows(silver, BrokerSettings(), SavingThreshold(), QUIET_MS)
@@ -173,10 +173,10 @@ def test_too_few_absences_since_a_change_are_no_verdict() -> None:
     assert (static["status"], static["saving_measured"]) == ("tried", None)
 
 
-def static_since(change: int, factor: float) -> dict[str, list[dict]]:
-    """Seven restarts; from `change` on every member has an instance id, and stops last `factor` times as long."""
+def static_since(change: int, factor: float, *, restarts: int = 7) -> dict[str, list[dict]]:
+    """Restarts, a member at a time; from `change` on every member has an instance id, and stops last `factor` times as long."""
     group = EagerGroup()
-    for at in range(7):
+    for at in range(restarts):
         group.restarts(at % 3, 50_000 + at * 45_000, 5_000)
     silver = group.silver()
     for row in silver["generation_members"]:

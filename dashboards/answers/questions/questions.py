@@ -237,6 +237,7 @@ QUESTIONS: Sequence[ApiQuestion] = (
             "to": "its end",
             "client_libraries": "libraries that the group's members use",
             "changes": "all changes that were evaluated, the best first",
+            "setting_changes": "changes that the group made, newest first, with what each saved",
         },
         answer=_advice,
     ),

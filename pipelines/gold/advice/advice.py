@@ -12,21 +12,14 @@ from pipelines.gold.advice.connect_delays import delay_options
 from pipelines.gold.advice.latencies import BrokerSettings, latencies, with_callbacks
 from pipelines.gold.advice.options import Group, Option, options
 from pipelines.gold.advice.outcome import policy_in_force, trial, with_outcome
-from pipelines.gold.advice.prediction import Prediction, Saving, is_replayable, predict
+from pipelines.gold.advice.prediction import Prediction, Saving, not_replayed, predict, reproduces
 from pipelines.gold.advice.replay import Policy
 from pipelines.gold.churn import Churn, churn
 from pipelines.gold.memberships import Silver, number
 from pipelines.gold.window import window
 from schemas.rows import AdviceOfGroup, GenerationRow
-from schemas.states import AdviceAction, AdviceStatus, GroupProtocol, GroupType
+from schemas.states import AdviceAction, AdviceStatus, GroupType
 from schemas.written import NOTHING, amount, bounded, capitalized, percent, signed, signed_between
-
-REPRODUCED = 0.3
-"""Largest relative error of the replay with the current settings. If it is larger, other replays are not used."""
-
-NEGLIGIBLE = 1.0
-"""Error in resource-seconds that is accepted whatever its ratio."""
-
 
 END_MS = 1 << 50
 """A time after all others, in milliseconds."""
@@ -83,7 +76,7 @@ def _evaluated(
     if newest["group_type"] == GroupType.CONNECT:
         text = f"The churn in this window cost {amount(found.lost_ms / 1000)} resource-seconds, as measured."
         return _ranked(found, None, delay_options(silver, found), text, (), worth)
-    if why := _not_replayed(newest, found):
+    if why := not_replayed(newest, found):
         return [_none(found, why)]
     replayed = with_callbacks(found, measured)
     as_is = predict(replayed, measured, policy, seed)
@@ -98,24 +91,13 @@ def _evaluated(
         deployed=frozenset(deployed),
     )
     text = _as_is(as_is, found.lost_ms / 1000)
-    if not _reproduces(as_is, found.lost_ms / 1000):
+    if not reproduces(as_is, found.lost_ms / 1000):
         why = f"{text} This is too far off to draw conclusions from replays with other settings."
         return [_none(found, why, as_is)]
     if not found.outages and not found.disturbances:
         return [_none(found, "No instance stopped in this window, so there is nothing to save.", as_is)]
     evaluated = [*options(group), *application_options(group)]
     return _ranked(found, as_is, evaluated, text, measured.assumed, worth)
-
-
-def _not_replayed(newest: GenerationRow, found: Churn) -> str | None:
-    """Return why this group is not replayed with other settings, or None if it is."""
-    if newest["group_type"] not in (GroupType.CONSUMER, GroupType.STREAMS):
-        return f"Groups of type {newest['group_type']} are not replayed."
-    if newest["group_protocol"] == GroupProtocol.STREAMS:
-        return "Groups of the streams protocol (KIP-1071) are not replayed."
-    if not is_replayable(found):
-        return "Too many members joined and left in this window to replay it with other settings."
-    return None
 
 
 def _ranked(
@@ -144,11 +126,6 @@ def _ranked(
     for rank, row in enumerate(ranked, 1):
         row["rank"] = rank
     return ranked
-
-
-def _reproduces(as_is: Prediction, measured: float) -> bool:
-    off = abs(as_is.lost - measured)
-    return as_is.low <= measured <= as_is.high or off <= max(NEGLIGIBLE, REPRODUCED * measured)
 
 
 def _as_is(as_is: Prediction, measured: float) -> str:

@@ -4,29 +4,25 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from pipelines.gold.advice.absence_costs import Comparison, absence_costs, compare, status
 from pipelines.gold.advice.replay import Policy
 from pipelines.gold.churn import Churn, churn
 from pipelines.gold.memberships import Silver, number
 from pipelines.gold.window import window
 from schemas.rows import AdviceOfGroup, GenerationMemberRow, GenerationRow
 from schemas.states import AdviceAction, AdviceStatus, GroupProtocol, RebalanceMode
-from schemas.written import amount
-
-ENOUGH = 3
-"""Absences that are needed both before and after the change for a verdict."""
+from schemas.written import signed, signed_between
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trial:
     """A change of a group's settings, and its result.
 
-    `saved` is the cost of as many earlier absences minus the cost of the absences since the change, in
-    resource-seconds. It is None while there are too few absences.
+    `found` compares the absences since the change with those before it. It is None while there are too few absences.
     """
 
     action: AdviceAction
-    status: AdviceStatus
-    saved: float | None
+    found: Comparison | None
 
 
 def policies(silver: Silver) -> list[tuple[GenerationRow, Policy]]:
@@ -81,16 +77,9 @@ def trial(silver: Silver, since_ms: int, after: Churn | None, quiet_ms: int) -> 
     if action is None:
         return None
     before = churn(earlier, quiet_ms)
-    if before is None or after is None or min(_absences(before), _absences(after)) < ENOUGH:
-        return Trial(action=action, status=AdviceStatus.TRIED, saved=None)
-    expected = before.lost_ms / _absences(before) * _absences(after)
-    saved = (expected - after.lost_ms) / 1000
-    return Trial(action=action, status=AdviceStatus.VERIFIED if saved > 0 else AdviceStatus.REFUTED, saved=saved)
-
-
-def _absences(found: Churn) -> int:
-    """Return the number of absences that ended; an absence that has not ended has no cost yet."""
-    return sum(o.back_at is not None for o in found.outages)
+    if before is None or after is None:
+        return Trial(action=action, found=None)
+    return Trial(action=action, found=compare(absence_costs(before), absence_costs(after)))
 
 
 def _action(before: Policy, after: Policy) -> AdviceAction | None:
@@ -105,20 +94,22 @@ def _action(before: Policy, after: Policy) -> AdviceAction | None:
 
 def with_outcome(of: Trial, row: AdviceOfGroup, *, rank: int) -> AdviceOfGroup:
     """Return the row of an action that is in force, from a row that recommends nothing."""
-    if of.saved is None:
+    if of.found is None:
         text = "This change is in force. There were too few absences since to judge whether it helps."
     else:
-        verdict = "saved" if of.saved > 0 else "cost"
+        limits = signed_between(of.found.low, of.found.high)
         text = (
-            "This change is in force. Compared with the same number of earlier absences, it "
-            f"{verdict} {amount(abs(of.saved))} resource-seconds."
+            "This change is in force. Compared with the same number of earlier absences, those since saved "
+            f"{signed(of.found.saved)} resource-seconds (90 % interval: {limits})."
         )
+        if status(of.found) == AdviceStatus.TRIED:
+            text += " Chance alone may explain that, so it is too early to judge."
     return {
         **row,
         "action": of.action.value,
         "is_recommended": False,
         "rank": rank,
-        "status": of.status.value,
-        "saving_measured": of.saved,
+        "status": status(of.found).value,
+        "saving_measured": of.found.saved if of.found else None,
         "explanation": text,
     }

@@ -14,7 +14,8 @@ from pipelines.gold.advice.consumer_replay import ConsumerReplay
 from pipelines.gold.advice.latencies import Latencies
 from pipelines.gold.advice.replay import Outcome, Policy
 from pipelines.gold.churn import Churn, Outage
-from schemas.states import GroupEventKind
+from schemas.rows import GenerationRow
+from schemas.states import GroupEventKind, GroupProtocol, GroupType
 
 RUNS = 60
 WORK = 60_000
@@ -33,6 +34,12 @@ RACE_MS = 1_000
 
 STARTING = 0.1
 """Share by which the same process takes longer or shorter to start again."""
+
+REPRODUCED = 0.3
+"""Largest relative error of the replay with the current settings. If it is larger, other replays are not used."""
+
+NEGLIGIBLE = 1.0
+"""Error in resource-seconds that is accepted whatever its ratio."""
 
 MODEL_ERROR = 0.15
 """Least width of an interval to either side, as a share, for effects that are not modeled (threads, networks)."""
@@ -129,6 +136,23 @@ def rough(churn: Churn, latencies: Latencies, policy: Policy, seed: str) -> floa
     """Return a rough prediction of the loss in resource-seconds, to choose between policies that differ in a number."""
     runs = (_replay(churn, latencies, policy, _random(seed, run)) for run in range(ROUGH_RUNS))
     return fmean(o.lost_ms for o in runs) / 1000
+
+
+def not_replayed(newest: GenerationRow, found: Churn) -> str | None:
+    """Return why this group is not replayed with other settings, or None if it is."""
+    if newest["group_type"] not in (GroupType.CONSUMER, GroupType.STREAMS):
+        return f"Groups of type {newest['group_type']} are not replayed."
+    if newest["group_protocol"] == GroupProtocol.STREAMS:
+        return "Groups of the streams protocol (KIP-1071) are not replayed."
+    if not is_replayable(found):
+        return "Too many members joined and left in this window to replay it with other settings."
+    return None
+
+
+def reproduces(as_is: Prediction, measured: float) -> bool:
+    """Return whether a replay under the present settings comes near the measured loss, in resource-seconds."""
+    off = abs(as_is.lost - measured)
+    return as_is.low <= measured <= as_is.high or off <= max(NEGLIGIBLE, REPRODUCED * measured)
 
 
 def is_replayable(churn: Churn) -> bool:
