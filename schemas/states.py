@@ -201,6 +201,10 @@ class StallCause(Vocabulary):
     EAGER_BARRIER = "eager_barrier", "every member had to release all its resources"
 
 
+WITH_CLASSIC = "with the classic protocol"
+"""`detail` of the join of a classic member into a group of the consumer protocol."""
+
+
 class GroupEventKind(Vocabulary):
     """What happened to a group or one of its members at a point in time."""
 

@@ -132,7 +132,7 @@ MIGRATION = Scenario(
 SETTINGS = Scenario(
     groups=[
         (
-            ConsumerPlan(group_id="rates-writer", topic="rates", partitions=12, members=3, session_timeout_ms=10_000),
+            ConsumerPlan(group_id="rates-writer", topic="rates", partitions=24, members=6, session_timeout_ms=10_000),
             churn.new_setting(1.5, is_static=True),
         ),
         (

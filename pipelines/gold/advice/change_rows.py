@@ -42,7 +42,7 @@ def change_rows(silver: Silver, broker: BrokerSettings, quiet_ms: int) -> list[S
     return [
         _row(
             change,
-            windows.window(begin, change.rollout_at),
+            windows.window(begin, _rollout_stop(windows, begin, change, quiet_ms)),
             windows.window(change.changed_at, end),
             as_of,
             broker,
@@ -52,11 +52,22 @@ def change_rows(silver: Silver, broker: BrokerSettings, quiet_ms: int) -> list[S
     ]
 
 
+def _rollout_stop(windows: Windows, begin: int, change: SettingChange, quiet_ms: int) -> int:
+    """Return when the first member stopped to get the new settings, in milliseconds: it joined with them later."""
+    before = churn(windows.window(begin, change.rollout_at), quiet_ms)
+    whole = churn(windows.window(begin, change.changed_at + 1), quiet_ms)
+    if before is None or whole is None:
+        return change.rollout_at
+    returned = {o.gone_at for o in whole.outages if o.back_at is not None}
+    stops = (o.stopped_at for o in before.outages if o.back_at is None and o.gone_at in returned)
+    return min(stops, default=change.rollout_at)
+
+
 def _row(
     change: SettingChange, earlier: Silver, later: Silver, as_of: int, broker: BrokerSettings, quiet_ms: int
 ) -> SettingChangeOfGroup:
     before, after = churn(earlier, quiet_ms), churn(later, quiet_ms)
-    costs_before, costs_after = _costs(before), _costs(after)
+    costs_before, costs_after = _costs(before, 0), _costs(after, change.changed_at)
     measured = compare(costs_before, costs_after)
     expected = None
     if before is not None and costs_before and costs_after:
@@ -90,8 +101,12 @@ def _row(
     }
 
 
-def _costs(found: Churn | None) -> list[AbsenceCost]:
-    return [] if found is None else absence_costs(found)
+def _costs(found: Churn | None, since_ms: int) -> list[AbsenceCost]:
+    """Return the costs of absences that began after `since_ms`.
+
+    When the last member with the old settings leaves, all others have the new ones, so its absence is the rollout's.
+    """
+    return [] if found is None else [cost for cost in absence_costs(found) if cost.stopped_at > since_ms]
 
 
 def _predicted(
@@ -101,7 +116,8 @@ def _predicted(
 
     Both replays know only the history before the change, as advice did then.
     """
-    old, new = policies(earlier), policies(later)
+    # The first row of a window is the state before it: a generation of the rollout.
+    old, new = policies(earlier), [each for each in policies(later) if each[0]["joined_at"] >= change.changed_at]
     if not old or not new or not before.outages or not_replayed(old[-1][0], before):
         return None
     session = value_of(change, GroupSetting.SESSION_TIMEOUT)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from pipelines.gold.memberships import Silver, number
 from schemas.rows import GenerationMemberRow, GenerationRow
-from schemas.states import ClientLibrary, GroupProtocol, GroupSetting, RebalanceMode
+from schemas.states import WITH_CLASSIC, ClientLibrary, GroupProtocol, GroupSetting, RebalanceMode
 
 CLASSIC_ONLY = (GroupSetting.REBALANCE_MODE, GroupSetting.SESSION_TIMEOUT, GroupSetting.REBALANCE_TIMEOUT)
 """Settings that members of the other protocols do not choose, or that do not exist there."""
@@ -46,38 +46,47 @@ def setting_changes(silver: Silver) -> list[SettingChange]:
     for row in silver["generation_members"]:
         members[number(row)].append(row)
     peopled = [
-        (g, members[number(g)])
+        _Generation(row=g, members=members[number(g)])
         for g in sorted(silver["generations"], key=number)
         if not g["is_empty"] and number(g) in members
     ]
-    return _rollouts(value for setting in GroupSetting for value in _values(setting, peopled))
+    classic = {e["member_id"] for e in silver["group_events"] if e["detail"] == WITH_CLASSIC}
+    classic |= {m["member_id"] for g in peopled if g.row["group_protocol"] == GroupProtocol.CLASSIC for m in g.members}
+    return _rollouts(value for setting in GroupSetting for value in _values(setting, peopled, frozenset(classic)))
 
 
-def _values(
-    setting: GroupSetting, peopled: Sequence[tuple[GenerationRow, Sequence[GenerationMemberRow]]]
-) -> Iterator[Value]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Generation:
+    row: GenerationRow
+    members: Sequence[GenerationMemberRow]
+
+
+def _values(setting: GroupSetting, peopled: Sequence[_Generation], classic: frozenset[str]) -> Iterator[Value]:
+    """Yield the changes of one setting. `classic` are the members that joined with the classic protocol."""
     last: tuple[int, str] | None = None
-    for at, (g, members) in enumerate(peopled):
-        if (value := _shared(setting, g, members)) is None:
+    for at, g in enumerate(peopled):
+        if (value := _shared(setting, g, classic)) is None:
             continue
         if last is not None and value != last[1]:
-            until = peopled[last[0] + 1][0]["joined_at"]
-            yield Value(setting=setting, before=last[1], after=value, until=until, since=g["joined_at"])
+            until = peopled[last[0] + 1].row["joined_at"]
+            yield Value(setting=setting, before=last[1], after=value, until=until, since=g.row["joined_at"])
         last = at, value
 
 
-def _shared(setting: GroupSetting, g: GenerationRow, members: Sequence[GenerationMemberRow]) -> str | None:
+def _shared(setting: GroupSetting, g: _Generation, classic: frozenset[str]) -> str | None:
     """Return the value that all members of a generation have; None if it is unknown or differs."""
-    if setting in CLASSIC_ONLY and g["group_protocol"] != GroupProtocol.CLASSIC:
+    if setting in CLASSIC_ONLY and g.row["group_protocol"] != GroupProtocol.CLASSIC:
         return None
-    found = {_value(setting, g, member) for member in members}
+    found = {_value(setting, g.row, member, classic) for member in g.members}
     return found.pop() if len(found) == 1 else None
 
 
-def _value(setting: GroupSetting, g: GenerationRow, member: GenerationMemberRow) -> str | None:
+def _value(setting: GroupSetting, g: GenerationRow, member: GenerationMemberRow, classic: frozenset[str]) -> str | None:
     match setting:
         case GroupSetting.GROUP_PROTOCOL:
-            return g["group_protocol"]
+            # A group is of the consumer protocol from its first such member on; the others are still classic.
+            is_classic = g["group_protocol"] == GroupProtocol.CONSUMER and member["member_id"] in classic
+            return GroupProtocol.CLASSIC.value if is_classic else g["group_protocol"]
         case GroupSetting.ASSIGNOR:
             return g["assignor"] or None
         case GroupSetting.REBALANCE_MODE:

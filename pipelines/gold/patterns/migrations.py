@@ -9,15 +9,12 @@ from itertools import pairwise
 from pipelines.gold.patterns.group_facts import LOG, TOPIC, GroupFacts, GroupFinding, name_of, unique
 from pipelines.gold.wording import times, with_repeats
 from schemas.rows import GenerationRow, GroupEventRow
-from schemas.states import Evidence, GroupEventKind, GroupProtocol, Pattern, Trigger
+from schemas.states import WITH_CLASSIC, Evidence, GroupEventKind, GroupProtocol, Pattern, Trigger
 from schemas.thresholds import HOUR_MS, LOOP
 from schemas.written import count, duration
 
 ROLLED_MS = 2 * HOUR_MS
 """Longest rolling upgrade. A group that is mixed for longer is taken for half done."""
-
-WITH_CLASSIC = "with the classic protocol"
-"""How silver marks the join of a classic member into a group of the consumer protocol."""
 
 NO_TRACE = (
     "Members that the coordinator refuses with INCONSISTENT_GROUP_PROTOCOL leave no trace in the topic, and often none "

@@ -9,7 +9,7 @@ from pipelines.silver.coordinator_assigned.exits import Exit
 from pipelines.silver.coordinator_assigned.hand_overs import Exits
 from pipelines.silver.group_events import event_row
 from schemas.rows import GroupEventOfGroup
-from schemas.states import Evidence, GroupEventKind, Trigger
+from schemas.states import WITH_CLASSIC, Evidence, GroupEventKind, Trigger
 
 KINDS = {
     ChangeKind.JOINED: GroupEventKind.JOINED,
@@ -59,7 +59,7 @@ def _detail(happening: Happening) -> str | None:
     member, before = happening.member, happening.before
     match happening.kind:
         case ChangeKind.JOINED if member is not None and member.is_classic:
-            return "with the classic protocol"
+            return WITH_CLASSIC
         case ChangeKind.PAUSED:
             return "static member, left temporarily: it keeps its assignment"
         case ChangeKind.RETURNED if before is not None:
