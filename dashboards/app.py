@@ -22,6 +22,7 @@ from dash.development.base_component import Component
 from flask import Response
 
 from dashboards import urlstate
+from dashboards.freshness import STALE_MS, is_stale
 from dashboards.lake.address import address
 from dashboards.lake.allocators import keep_trimmed, settle_allocators
 from dashboards.lake.lake import Lake, LakeError, LocalLake, WarmLake
@@ -59,8 +60,6 @@ TOOLS = (
 """Key, label and title of the tools on every page; the scripts in assets/ implement them."""
 TIMELESS = tuple(page.name for page in urlstate.PAGES if not page.has_range)
 TICK_MS = 5_000
-STALE_MS = 60_000
-"""Age at which the newest record is shown as stale: either nothing was written, or nothing was read."""
 
 GUARD_FLAGS = (
     ("--trusted-proxies", "proxies", "networks of the proxies that authenticate readers"),
@@ -142,6 +141,7 @@ def _unreadable(error: LakeError) -> Response:
 
 
 def _shell() -> Component:
+    menu: Any = {"aria-expanded": "false", "aria-controls": "places search tools"}
     return html.Div(
         [
             dcc.Location(id="url", refresh="callback-nav"),
@@ -154,6 +154,7 @@ def _shell() -> Component:
                     html.Div(id="freshness", className="freshness", role="status"),
                     html.Div(id="paused", className="freshness", role="status"),
                     html.Div(id="silent", className="freshness", role="alert"),
+                    html.Button("Menu", id="menu", type="button", **menu),
                     html.Div(id="search"),
                     html.Div([html.Button(text, title=title, **keyed(key)) for key, text, title in TOOLS], id="tools"),
                 ],
@@ -248,9 +249,10 @@ def _page(store: Store, state: urlstate.State, address: list[str], seen: Any, no
         # The end of a live range moves in steps of a 200th of its width, not with every tick.
         moves = view.is_live and state.page not in TIMELESS
         moment = now // max(TICK_MS, view.width // 200) if moves else 0
-        made_from = [*address, sorted(store.versions().items()), moment]
+        old = sorted(name for name, at in span.until.items() if is_stale(at, now)) if span else []
+        made_from = [*address, sorted(store.versions().items()), moment, old]
         # The browser returns the value after a round trip through JSON.
-        if seen == [*address, [list(v) for v in sorted(store.versions().items())], moment]:
+        if seen == [*address, [list(v) for v in sorted(store.versions().items())], moment, old]:
             return no_update, no_update, freshness(span, now, state.cluster)
         if state.page is None:
             lost = dcc.Link("All groups", href="/", className="button")

@@ -36,6 +36,7 @@
   function press(key) {
     var found = control(key);
     if (found && found.matches("input")) {
+      regroup.openMenu(true); // a narrow screen hides the search until then
       found.focus();
       found.select();
     } else if (found) {

@@ -32,12 +32,13 @@
     return { type: type, namespace: "dash_html_components", props: props };
   }
 
-  function rowOf(cells) {
+  function rowOf(cells, labels) {
     return component("Tr", {
-      children: cells.map(function (cell) {
+      children: cells.map(function (cell, at) {
+        var props = labels ? { "data-label": labels[at] } : {};
         return typeof cell === "number"
-          ? component("Td", { children: regroup.number(cell), className: "number", "data-value": String(cell) })
-          : component("Td", { children: unfolded(cell), className: "" });
+          ? component("Td", Object.assign(props, { children: regroup.number(cell), className: "number", "data-value": String(cell) }))
+          : component("Td", Object.assign(props, { children: unfolded(cell), className: "" }));
       }),
     });
   }
@@ -52,8 +53,11 @@
     }
     var props = Object.assign({}, node.props);
     if (props["data-rows"]) {
-      props.children = props["data-rows"].map(rowOf);
+      props.children = props["data-rows"].map(function (cells) {
+        return rowOf(cells, props["data-labels"]);
+      });
       delete props["data-rows"];
+      delete props["data-labels"];
     } else if ("children" in props) {
       props.children = unfolded(props.children);
     }

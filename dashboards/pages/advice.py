@@ -24,6 +24,7 @@ from schemas.written import count
 WHOLE = 3
 """For up to this many groups, the page has the settings of all proposals. For more groups it would be too long."""
 
+DETAILS = "Why it rebalances, and what other settings would do"
 HEAD = (
     "Action", "Lost, modelled", "Interval", "Saving, modelled", "Interval", "Rebalances", "Recommended", "Status",
 )  # fmt: skip
@@ -79,16 +80,18 @@ def _group(state: State, rows: list[Row], causes: list[Row], *, is_whole: bool) 
         visible(first["group_id"], 80), href=state.href("group", cluster=first["cluster"], group=first["group_id"])
     )
     window = f"{span(instant(first['window_start_at'])[:19], instant(first['window_end_at'])[:19])} {zone()}"
+    details = [
+        *([html.H3("Why it rebalances"), *diagnosis_section(causes)] if causes else []),
+        html.H3("What other settings would do"),
+        table(HEAD, [_cells(row) for row in rows]),
+        *map(_details, explained),
+    ]
     return html.Section(
         [
             html.H2([title, f": {action(first['action'])}"]),
             html.P(visible(first["explanation"], 2_000), className="summary"),
             html.P(f"{visible(first['cluster'], 40)}, {window}: {_lost_now(first)}.", className="quiet"),
-            *([html.H3("Why it rebalances"), *diagnosis_section(causes)] if causes else []),
-            html.H3("What other settings would do"),
-            table(HEAD, [_cells(row) for row in rows]),
-            *map(_details, explained),
-            *([] if is_whole else [html.P(more)]),
+            *(details if is_whole else [html.Details([html.Summary(DETAILS), *details, html.P(more)])]),
         ],
         className="panel",
     )

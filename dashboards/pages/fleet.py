@@ -11,6 +11,7 @@ from dash.development.base_component import Component
 
 from dashboards.figures.flags import flagged
 from dashboards.figures.heatmap import BINS, heatmap
+from dashboards.freshness import is_stale
 from dashboards.lake.lake import Row
 from dashboards.queries.ahead import ahead
 from dashboards.queries.fleet_queries import group_address
@@ -38,6 +39,7 @@ from schemas.states import GroupProtocol
 from schemas.written import count
 
 HEATMAP_ROWS = 30
+NOT_OBSERVED = STYLES["unknown"].word
 BLOCK_ROWS = 100
 """Rows per request, as the table is scrolled."""
 
@@ -134,7 +136,7 @@ def block(store: Store, state: State, request: Any, now: int, rows: int = BLOCK_
     view, _ = window(state, now, (seen.first_at, seen.last_at))
     found = store.fleet(view, state.q, replace(wanted(request), rows=rows), has_durations=True).rows
     return {
-        "rowData": [_row(state, g, seen.until.get(g["cluster"], seen.first_at), view) for g in found],
+        "rowData": [_row(state, g, seen.until.get(g["cluster"], seen.first_at), view, now) for g in found],
         "rowCount": found[0]["total"] if found else 0,
     }
 
@@ -216,11 +218,13 @@ def _unobserved(state: State, seen: KnownSpan) -> Component:
 def _tiles(totals: Row, seen: KnownSpan, view: Window, now: int) -> Component:
     limits = loss_interval.limits(totals["lost_low"], totals["lost_high"]) if totals["lost_max"] else "none"
     is_seen = seen.last_at >= view.start
-    not_known = f"state of {seen.unknown:,} not observed" if seen.unknown else "every state known"
+    old = [name for name, at in seen.until.items() if is_stale(at, now)]
     return html.Div(
         [
-            tile("Groups seen", f"{seen.groups:,}", not_known),
-            tile(
+            tile("Groups seen", f"{seen.groups:,}", _states_known(seen, old)),
+            tile("Rebalancing now", ABSENT, f"not observed; {seen.rebalancing:,} when last seen")
+            if len(old) == len(seen.until)
+            else tile(
                 "Rebalancing now",
                 f"{seen.rebalancing:,}",
                 f"as of {clock(seen.last_at)} {zone()}",
@@ -238,6 +242,14 @@ def _tiles(totals: Row, seen: KnownSpan, view: Window, now: int) -> Component:
         ],
         className="tiles",
     )
+
+
+def _states_known(seen: KnownSpan, old: list[str]) -> str:
+    if len(old) == len(seen.until):
+        return "no state observed now"
+    if old:
+        return f"states of {count(len(old), 'cluster')} not observed now"
+    return f"state of {seen.unknown:,} not observed" if seen.unknown else "every state known"
 
 
 def _heat(store: Store, state: State, groups: list[Row], view: Window, seen: KnownSpan, marks: list[Row]) -> Component:
@@ -300,21 +312,22 @@ def _link(state: State, g: Row) -> str:
     return state.href("group", cluster=g["cluster"], **group_address(g["group_id"]))
 
 
-def _row(state: State, g: Row, observed_until: int, view: Window) -> Row:
+def _row(state: State, g: Row, observed_until: int, view: Window, now: int) -> Row:
     style = style_of(g["state"], g["group_protocol"])
     is_share = g["group_protocol"] == GroupProtocol.SHARE
     is_known = (style != "unknown" and observed_until >= view.start) or g["rebalances"] > 0
     since = g["open_rebalance_since_at"]
     since_text = "" if since is None else f" for {duration(max(0, observed_until - since))}"
+    shown = {"state": STYLES[style].word + since_text, "style": style, "kafka_state": visible(g["state"], 40)}
+    if is_stale(observed_until, now):
+        shown = {"state": NOT_OBSERVED, "style": "unknown", "kafka_state": f"last seen {visible(g['state'], 40)}"}
     changed = max((t for t in (g["state_since_at"], g["last_rebalance_at"]) if t is not None), default=None)
     return {
         "key": f"{g['cluster']}\n{g['group_id']}",
         "group": visible(g["group_id"], 120),
         "href": _link(state, g),
         "cluster": visible(g["cluster"], 60),
-        "state": STYLES[style].word + since_text,
-        "style": style,
-        "kafka_state": visible(g["state"], 40),
+        **shown,
         "rebalances": g["rebalances"] if is_known else None,
         "rebalances_text": f"{g['rebalances']:,}" if is_known else None,
         "lost": g["lost"] if is_known and not is_share else None,

@@ -11,6 +11,7 @@ from dash.development.base_component import Component
 from dashboards.figures.flags import flagged
 from dashboards.figures.group import Drawn, group_figure
 from dashboards.figures.lag import lag_figure
+from dashboards.freshness import is_stale
 from dashboards.lake.lake import Row, Rows
 from dashboards.queries.group_rows import group_rows
 from dashboards.queries.lag import Behind, lag_sentence
@@ -19,7 +20,18 @@ from dashboards.text import ABSENT, duration, host, instant, member_label, resou
 from dashboards.urlstate import ALL, State, Window, window
 from dashboards.views import diagnoses, log_sources, patterns, sentences
 from dashboards.views.client_libraries import libraries_sentence
-from dashboards.views.components import aria, document_link, empty, grid, legend, marks_table, panel, state_word, table
+from dashboards.views.components import (
+    aria,
+    document_link,
+    empty,
+    grid,
+    legend,
+    marks_table,
+    old_state,
+    panel,
+    state_word,
+    table,
+)
 from dashboards.views.ranges import keyed, ranges
 from dashboards.views.resume_position import all_resumed, resumed_from
 from dashboards.views.theme import GLYPHS, STYLES, style_of
@@ -83,7 +95,7 @@ def render(store: Store, state: State, now: int) -> list[Component]:
     quiet = html.Div([] if inside else [_quiet(state, found, seen, view)])
     capped = any(each.is_capped for each in (generations, events, members, stalls))
     return [
-        _head(state, group, found, shown, view, inside),
+        _head(state, group, found, shown, view, inside, last if is_stale(last, now) else None),
         quiet,
         html.Div(group_panel(rows.verdicts, unit)),
         panel(
@@ -154,16 +166,25 @@ def _document(state: State, group: str, inside: Sequence[Row]) -> list[Component
 
 
 def _head(
-    state: State, group: str, found: Row | None, shown: str, view: Window | None, inside: Sequence[Row] = ()
+    state: State,
+    group: str,
+    found: Row | None,
+    shown: str,
+    view: Window | None,
+    inside: Sequence[Row] = (),
+    old: int | None = None,
 ) -> Component:
+    """Return the head of the page. `old` is the time (ms) after which nothing is known, or None."""
     about: list[Any] = []
     if found is not None:
+        style = style_of(found["state"], found["group_protocol"])
+        state_now = state_word(style, found["state"]) if old is None else old_state(style, found["state"], old)
         kind = " · ".join(
             visible(x, 60) for x in (found["group_type"], found["group_protocol"], found["assignor"]) if x is not None
         )
         members = "" if found["member_count"] is None else f" · {count(found['member_count'], 'member')}"
         about = [
-            state_word(style_of(found["state"], found["group_protocol"]), found["state"]),
+            state_now,
             html.Span(f"{kind}{members} · since {instant(found['state_since_at'])[:19]} {zone()}", className="quiet"),
             dcc.Link("Advice for this group", href=state.href("advice", q=group)),
         ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dash import html
 from dash.development.base_component import Component
 
+from dashboards.freshness import STALE_MS
 from dashboards.lake.lake import Row
 from dashboards.pages.operations import Operations
 from dashboards.queries.health_store import GAP_ROWS, HealthStore
@@ -22,7 +23,6 @@ from schemas.states import Limit, NotCosted
 from schemas.unread_lines import REMEDIES
 from schemas.written import count
 
-STALE_MS = 60_000
 SOURCE_HEAD = (
     "Cluster", "Source", "Newest record (UTC)", "Age", "First record (UTC)", "Partitions", "Read", "Skipped",
     "Quarantined", "Gaps",

@@ -17,8 +17,12 @@ from dashboards.views.fact import PROOF, Fact
 from dashboards.views.marks import flag_of, mark_subject
 from dashboards.views.plot import Figure
 from dashboards.views.theme import CONFIG, EVIDENCE, FLAGS, GLYPHS, LEVELS, STYLES
+from dashboards.zone import zone
 
 Cell = str | int | Component
+WIDE = 4
+"""Columns from which a table is shown as cards on narrow screens."""
+
 GRID_CELLS = {"sortable": True, "resizable": True, "suppressMovable": True}
 
 
@@ -73,10 +77,15 @@ def table(head: Sequence[str], rows: Iterable[Sequence[Cell]], *, empty: str = "
     cells: Any = {"data-rows": [list(row) for row in rows]}
     if not cells["data-rows"]:
         return html.P(empty, className="quiet")
+    is_wide = len(head) >= WIDE
+    if is_wide:
+        # Narrow screens show each row as a card, whose values need their labels.
+        cells["data-labels"] = [zoned(name) for name in head]
     right = {at for row in cells["data-rows"] for at, cell in enumerate(row) if isinstance(cell, int)}
     names = [html.Th(zoned(h), scope="col", className="number" if at in right else "") for at, h in enumerate(head)]
     header = html.Thead(html.Tr(names))
-    return html.Div(html.Table([header, html.Tbody(**cells)]), className="scroll", tabIndex=0)
+    rows_shown = html.Table([header, html.Tbody(**cells)], className="cards" if is_wide else "")
+    return html.Div(rows_shown, className="scroll", tabIndex=0)
 
 
 def table_panel(
@@ -226,6 +235,13 @@ def state_word(style: str, state: str | None) -> Component:
     return html.Span(
         [swatch(style), html.Span(STYLES[style].word), html.Span(visible(state), className="quiet")], className="state"
     )
+
+
+def old_state(style: str, state: str | None, until: int) -> Component:
+    """Return that the state is not observed since `until`, in milliseconds, and the state that was seen last."""
+    text = f"{STYLES['unknown'].word} since {instant(until)[:19]} {zone()}"
+    last = html.Span(f"last seen {STYLES[style].word} ({visible(state)})", className="quiet")
+    return html.Span([swatch("unknown"), html.Span(text), last], className="state")
 
 
 def evidence_mark(grade: str) -> Component:

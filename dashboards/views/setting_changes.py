@@ -18,8 +18,8 @@ from schemas.states import AdviceStatus, GroupSetting
 from schemas.written import count
 
 HELPED = {
-    AdviceStatus.VERIFIED: "it helped",
-    AdviceStatus.REFUTED: "it made absences dearer",
+    AdviceStatus.VERIFIED: "yes: absences cost less",
+    AdviceStatus.REFUTED: "no: absences cost more",
     AdviceStatus.TRIED: "too early to say",
 }
 ENOUGH = 3
@@ -34,6 +34,9 @@ WORDS = {
     GroupSetting.REBALANCE_TIMEOUT: "rebalance timeout",
     GroupSetting.CLIENT_LIBRARY: "client library",
 }
+FIRST = 3
+"""Changes that are listed at once. The others are folded, so that advice follows soon on a narrow screen."""
+
 HEAD = (
     "Changed at", "Group", "Setting", "Did it help?", "Absence before", "Absence since", "Saved, measured", "90 %",
     "Saved, predicted", "Interval",
@@ -64,7 +67,7 @@ def outcome(change: Row) -> str:
         )
     limits = written.signed_between(change["saving_measured_low"], change["saving_measured_high"])
     text = (
-        f"{verdict}: {count(after, 'absence')} since cost {_each(change, 'after')} resource-seconds each, instead of "
+        f"{verdict}. {count(after, 'absence')} since cost {_each(change, 'after')} resource-seconds each, instead of "
         f"{_each(change, 'before')} each for the {before:,} before. Saved: "
         f"{written.signed(change['saving_measured'])} (90 %: {limits}), measured."
     )
@@ -92,11 +95,14 @@ def changes_section(changes: Sequence[Row], state: State, *, is_drawn: bool) -> 
         "Each change of settings that all members of a group made: what an absence of an instance cost before and "
         "since. Predictions are replays of the history before the change."
     )
+    rows = [_cells(change, state) for change in changes]
+    earlier = [html.Details([html.Summary(f"{count(len(rows) - FIRST, 'earlier change')}"), table(HEAD, rows[FIRST:])])]
     listed = html.Section(
         [
-            html.H2("Did it help?", id="changes"),
+            html.H2("Did it help?"),
             html.P(text, className="quiet"),
-            table(HEAD, [_cells(change, state) for change in changes]),
+            table(HEAD, rows[:FIRST]),
+            *(earlier if len(rows) > FIRST else []),
         ],
         className="panel",
     )
@@ -126,6 +132,8 @@ def _cells(change: Row, state: State) -> list[Cell]:
 def _drawn(number: int, change: Row) -> Component:
     title = f"{visible(change['group_id'], 60)}: {what_changed(change)}"
     text = f"{instant(change['changed_at'])[:19]} {zone()}. {outcome(change)}"
+    if change["saving_predicted"] is not None:
+        text += " The diamond is the predicted cost of an absence."
     rows = [(instant(c["stopped_ms"]), amount(c["lost_resource_seconds"])) for c in change["costs"]]
     as_table = table(("Absent since (UTC)", "Lost resource-seconds"), rows)
     return panel(title, text, absence_costs_figure(change), name=f"change-{number}", table=as_table)
