@@ -32,6 +32,7 @@ LONGEST_ID = 512
 """
 
 LANES_PINNED = 12
+HEAT_BY_COUNT = "rebalances"
 
 
 class Page(NamedTuple):
@@ -73,7 +74,8 @@ class State:
 
     `start` and `end` are `now-1h`, `all` or epoch milliseconds; local times are converted to epoch milliseconds. `tz`
     is empty for UTC. `zoom` holds the first and last millisecond of the visible part, on a page with a fixed span (a
-    rebalance, a storm). `lanes` holds the labels of the members at the top of a group's page.
+    rebalance, a storm). `lanes` holds the labels of the members at the top of a group's page. `heat` is what the
+    heatmap of the fleet shows: `rebalances`, or empty for the loss.
     """
 
     page: str | None
@@ -90,6 +92,7 @@ class State:
     tz: str = ""
     zoom: tuple[int, int] | None = None
     lanes: tuple[str, ...] = ()
+    heat: str = ""
     notices: tuple[str, ...] = ()
 
     def href(self, page: str, **changes: object) -> str:
@@ -138,6 +141,7 @@ def parse(pathname: str | None, search: str | None) -> State:
         gid=values.get("gid", ""),
         q=values.get("q", "")[:LONGEST_ID],
         storm=values.get("storm", "")[:LONGEST_ID],
+        heat=HEAT_BY_COUNT if values.get("heat") == HEAT_BY_COUNT else "",
         lanes=tuple(dict.fromkeys(text[:LONGEST_ID] for key, text in pairs if key == "lanes" and text))[:LANES_PINNED],
     )
     notices: list[str] = []

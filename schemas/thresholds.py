@@ -101,6 +101,11 @@ SHORT_SESSION_MS = 10_000
 """The default of session.timeout.ms before Kafka 3.0; since then it is 45 s (KIP-735)."""
 
 
+STORM_CALM_MS = 30 * MINUTE_MS
+"""A storm is over when no unexplained rebalance came for this long. It is also the window in which they are counted:
+three polls of one member that exceed the default of five minutes fit in."""
+
+
 def failover_ms(session_timeout_ms: int) -> int:
     """Return how long after a group was loaded its rebalances count as caused by that, in milliseconds."""
     return max(FAILOVER_MS, session_timeout_ms * 4 // 3)

@@ -1,4 +1,4 @@
-"""Groups over time: the number of rebalances in each cell."""
+"""Groups over time: what was lost, or the number of rebalances, in each cell."""
 
 from __future__ import annotations
 
@@ -6,14 +6,15 @@ from collections.abc import Mapping, Sequence
 
 from dashboards.figures.clock import time_axis
 from dashboards.lake.lake import Row
-from dashboards.text import figure_text, instant
+from dashboards.text import amount, figure_text, instant
 from dashboards.urlstate import Window
 from dashboards.views.plot import Figure, trace
-from dashboards.views.theme import LEVELS, layout, style_of
+from dashboards.views.theme import LEVELS, LOST_LEVELS, layout, style_of
 from dashboards.zone import zone
 from schemas.written import count
 
 BINS = 96
+NOTHING = {"rebalances": 0, "lost": 0.0}
 
 SHADES = (
     "rgba(81,115,144,0.16)",
@@ -26,17 +27,27 @@ ROW_PX = 20
 
 
 def level(rebalances: int) -> int:
+    """Return the level of a number of rebalances."""
     return max(i for i, least in enumerate(LEVELS) if rebalances >= least)
 
 
-def heatmap(groups: Sequence[Row], cells: Sequence[Row], window: Window, until: Mapping[str, int]) -> Figure:
+def lost_level(rebalances: int, lost: float | None) -> int:
+    """Return the level of a loss in resource-seconds. A rebalance whose loss is not known has the lowest but quiet."""
+    if not rebalances:
+        return 0
+    return 1 if lost is None else max(i for i, least in enumerate(LOST_LEVELS) if lost >= least)
+
+
+def heatmap(
+    groups: Sequence[Row], cells: Sequence[Row], window: Window, until: Mapping[str, int], *, by_loss: bool
+) -> Figure:
     """Return the heatmap. `groups` are worst first (keys, `state`, `first_seen_at`); `cells` are from `Store.cells`.
 
     A cell is blank instead of quiet before its group was first seen, after the newest record of its cluster (`until`),
     and if the group's state is unknown.
     """
     width = max(1, -(-window.width // BINS))
-    found = {(c["cluster"], c["group_id"], c["bin"]): c["rebalances"] for c in cells}
+    found = {(c["cluster"], c["group_id"], c["bin"]): c for c in cells}
     starts = [window.start + position * width for position in range(BINS)]
     times = [f"{instant(start)[:19]} {zone()}" for start in starts]
     z: list[list[int | None]] = []
@@ -47,10 +58,13 @@ def heatmap(groups: Sequence[Row], cells: Sequence[Row], window: Window, until: 
         shades: list[int | None] = []
         tips: list[str] = []
         for position, start in enumerate(starts):
-            number = found.get((group["cluster"], group["group_id"], position), 0)
+            cell = found.get((group["cluster"], group["group_id"], position), NOTHING)
+            number, lost = cell["rebalances"], cell["lost"]
             observed = number or (is_known and group["first_seen_at"] - width < start < until.get(group["cluster"], 0))
-            shades.append(level(number) if observed else None)
-            tips.append(f"{name}<br>{times[position]}<br><b>{count(number, 'rebalance')}</b>" if observed else "")
+            shade = lost_level(number, lost) if by_loss else level(number)
+            shades.append(shade if observed else None)
+            text = f"<b>{count(number, 'rebalance')}</b><br>{_lost(lost)}" if number else "<b>no rebalance</b>"
+            tips.append(f"{name}<br>{times[position]}<br>{text}" if observed else "")
         z.append(shades)
         details.append(tips)
     steps = [(edge, shade) for i, shade in enumerate(SHADES) for edge in (i / len(SHADES), (i + 1) / len(SHADES))]
@@ -86,3 +100,7 @@ def heatmap(groups: Sequence[Row], cells: Sequence[Row], window: Window, until: 
         },
     )
     return {"data": [cells_drawn], "layout": axes}
+
+
+def _lost(lost: float | None) -> str:
+    return "loss not analyzed yet" if lost is None else f"{amount(lost)} resource-seconds lost"

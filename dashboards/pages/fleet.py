@@ -17,8 +17,9 @@ from dashboards.queries.ahead import ahead
 from dashboards.queries.fleet_queries import group_address
 from dashboards.queries.store import ORDERS, TOTAL, KnownSpan, Store, Wanted
 from dashboards.text import ABSENT, amount, between, clock, duration, instant, span, visible
-from dashboards.urlstate import ALL, LONGEST_ID, State, Window, window
+from dashboards.urlstate import ALL, HEAT_BY_COUNT, LONGEST_ID, State, Window, window
 from dashboards.views.components import (
+    aria,
     empty,
     heat_legend,
     links,
@@ -269,29 +270,52 @@ def _heat(store: Store, state: State, groups: list[Row], view: Window, seen: Kno
             else "Not observed: nothing is known of this range"
         )
     width = max(1, -(-view.width // BINS))
-    loud = sorted(cells, key=lambda c: (-c["rebalances"], c["bin"]))[:100]
+    by_loss = state.heat != HEAT_BY_COUNT
+    loud = sorted(cells, key=lambda c: (-(c["lost"] or 0.0) if by_loss else 0, -c["rebalances"], c["bin"]))[:100]
     rows = [
-        (visible(c["group_id"], 80), f"{instant(view.start + c['bin'] * width)[:19]} {zone()}", int(c["rebalances"]))
+        (
+            visible(c["group_id"], 80),
+            f"{instant(view.start + c['bin'] * width)[:19]} {zone()}",
+            int(c["rebalances"]),
+            "not analyzed yet" if c["lost"] is None else amount(c["lost"]),
+        )
         for c in loud
     ]
-    figure = heatmap(worst, cells, view, seen.until)
+    figure = heatmap(worst, cells, view, seen.until, by_loss=by_loss)
     flagged(figure, marks, first=view.start, last=view.end)
     return panel(
         "Rebalances over time",
         f"{summary}. One column is {duration(width)}; select a row to open its group.",
         figure,
-        heat_legend(),
+        _heat_choice(state, by_loss=by_loss),
+        heat_legend(by_loss=by_loss),
         paging_links(state, "fleet", len(worst), HEATMAP_ROWS, known),
         links("fleet", [_link(state, g) for g in worst]),
         name="fleet",
         table=html.Div(
             [
-                table(("Group", "From", "Rebalances"), rows, empty="No rebalance in this range."),
+                table(
+                    ("Group", "From", "Rebalances", "Lost resource-seconds"), rows, empty="No rebalance in this range."
+                ),
                 html.H3("Marks"),
                 marks_table(marks),
             ]
         ),
     )
+
+
+def _heat_choice(state: State, *, by_loss: bool) -> Component:
+    chosen: Any = {"aria-current": "true"}
+    shown = (("Lost", "", by_loss), ("Rebalances", HEAT_BY_COUNT, not by_loss))
+    links_to = [
+        html.Span(
+            dcc.Link(text, href=state.href("fleet", q=state.q, heat=heat)),
+            className="choice",
+            **(chosen if is_on else {}),
+        )
+        for text, heat, is_on in shown
+    ]
+    return html.Nav(links_to, className="choices", **aria("what the cells show"))
 
 
 def _groups(known: int, view: Window, made_from: str) -> Component:

@@ -35,6 +35,7 @@ from dashboards.views.rebalance_facts import (
     around,
     cause_facts,
     cost_facts,
+    gone_cells,
     member_cells,
     member_head,
     members_sentence,
@@ -226,6 +227,6 @@ def _first_commit(s: Row) -> str:
 
 def _members(found: Rebalance) -> Component:
     g = found.generation
-    rows = [member_cells(g, m) for m in found.members[:TABLE_ROWS]]
+    rows = [*gone_cells(found), *(member_cells(g, m) for m in found.members)][:TABLE_ROWS]
     body = table(member_head(g), rows, empty="The group was empty.")
     return html.Section([html.H2("Members"), html.P(members_sentence(g), className="summary"), body], className="panel")

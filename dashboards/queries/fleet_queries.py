@@ -98,8 +98,17 @@ FROM cost LIMIT $cap
 
 CELLS = f"""
 SELECT cluster, {SHORT} AS group_id, CAST(floor((epoch_ms(joined_at) - $start_ms) / $bin_ms) AS INTEGER) AS bin,
-       {counted()} AS rebalances
+       {counted()} AS rebalances, {counted("outcome IN ('completed', 'empty')")} AS completed
 FROM generations
+WHERE joined_at >= $start AND joined_at < $end
+  AND cluster || chr(10) || {SHORT} IN (SELECT unnest($groups))
+GROUP BY ALL LIMIT $cap
+"""
+
+LOST_CELLS = f"""
+SELECT cluster, {SHORT} AS group_id, CAST(floor((epoch_ms(joined_at) - $start_ms) / $bin_ms) AS INTEGER) AS bin,
+       {counted()} AS judged, sum(lost_resource_seconds) AS lost
+FROM verdicts
 WHERE joined_at >= $start AND joined_at < $end
   AND cluster || chr(10) || {SHORT} IN (SELECT unnest($groups))
 GROUP BY ALL LIMIT $cap

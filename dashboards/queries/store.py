@@ -16,7 +16,7 @@ from typing import Any
 from dashboards.lake.file_index import ALWAYS
 from dashboards.lake.lake import LakeError, Parameter, Row, Rows, moment
 from dashboards.queries.diagnosis_queries import DIAGNOSIS_ROWS, NEWEST, OF_WINDOW
-from dashboards.queries.fleet_queries import CELLS, FLEET, FLEET_WITH_DURATIONS, TOTALS
+from dashboards.queries.fleet_queries import CELLS, FLEET, FLEET_WITH_DURATIONS, LOST_CELLS, TOTALS
 from dashboards.queries.gold_store import DAY_MS, of_window, window_parameters
 from dashboards.queries.group_queries import (
     ADJACENT,
@@ -189,16 +189,22 @@ class Store(LagStore):
         return self._lake.query(sql, tables, wanted.rows, parameters)
 
     def cells(self, window: Window, bins: int, groups: Sequence[tuple[str, str]]) -> list[Row]:
-        """Return rebalances per group and bin: `cluster`, `group_id`, `bin`, `rebalances`."""
-        return self._ask(
-            CELLS,
-            of_window(window, "generations"),
-            CELL_ROWS,
-            start_ms=window.start,
-            bin_ms=max(1, -(-window.width // bins)),
-            groups=[cluster + "\n" + group for cluster, group in groups],
+        """Return rebalances per group and bin: `cluster`, `group_id`, `bin`, `rebalances`, and `lost` resource-seconds.
+
+        `lost` is None if one of the rebalances is not analyzed yet.
+        """
+        parameters: dict[str, Parameter] = {
+            "start_ms": window.start,
+            "bin_ms": max(1, -(-window.width // bins)),
+            "groups": [cluster + "\n" + group for cluster, group in groups],
             **window_parameters(window),
-        )
+        }
+        judged = {
+            (row["cluster"], row["group_id"], row["bin"]): row
+            for row in self._ask(LOST_CELLS, of_window(window, "verdicts"), CELL_ROWS, **parameters)
+        }
+        cells = self._ask(CELLS, of_window(window, "generations"), CELL_ROWS, **parameters)
+        return [cell | {"lost": _lost_in(cell, judged)} for cell in cells]
 
     def reassignments(self, window: Window) -> Rows:
         """Return the reassignments in progress in the window, unfinished ones first.
@@ -355,3 +361,10 @@ class Store(LagStore):
 
 def _move(row: Row) -> tuple[Any, ...]:
     return row["cluster"], row["topic"], row["partition"], row["started_at"]
+
+
+def _lost_in(cell: Row, judged: Mapping[tuple[Any, ...], Row]) -> float | None:
+    """Return the loss of a cell's rebalances; None unless all that completed are analyzed."""
+    found = judged.get((cell["cluster"], cell["group_id"], cell["bin"]))
+    lost = 0.0 if found is None else float(found["lost"])
+    return lost if (0 if found is None else found["judged"]) >= cell["completed"] else None

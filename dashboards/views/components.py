@@ -16,7 +16,7 @@ from dashboards.urlstate import State
 from dashboards.views.fact import PROOF, Fact
 from dashboards.views.marks import flag_of, mark_subject
 from dashboards.views.plot import Figure
-from dashboards.views.theme import CONFIG, EVIDENCE, FLAGS, GLYPHS, LEVELS, STYLES
+from dashboards.views.theme import CONFIG, EVIDENCE, FLAGS, GLYPHS, LEVELS, LOST_LEVELS, STYLES
 from dashboards.zone import zone
 
 Cell = str | int | Component
@@ -217,15 +217,17 @@ def legend(*, styles: Iterable[str] = STYLES, glyphs: bool = True) -> Component:
     )
 
 
-def heat_legend() -> Component:
-    words = [
-        "none",
-        *(span(str(least), str(last - 1)) for least, last in pairwise(LEVELS[1:])),
-        f"{LEVELS[-1]}+",
-    ]
+def heat_legend(*, by_loss: bool) -> Component:
+    """Return what the shades of the heatmap mean: lost resource-seconds, or numbers of rebalances."""
+    if by_loss:
+        words = ["no rebalance", f"rebalance, under {LOST_LEVELS[2]} or not analyzed yet"]
+        words += [*(span(str(least), str(last)) for least, last in pairwise(LOST_LEVELS[2:])), f"{LOST_LEVELS[-1]}+"]
+    else:
+        words = ["none", *(span(str(least), str(last - 1)) for least, last in pairwise(LEVELS[1:])), f"{LEVELS[-1]}+"]
     items = [html.Li([swatch(f"heat level-{i}"), html.Span(word)]) for i, word in enumerate(words)]
+    per_cell = "lost resource-seconds per cell:" if by_loss else "rebalances per cell:"
     return html.Ul(
-        [html.Li("rebalances per cell:"), *items, html.Li([swatch("heat blank"), html.Span("not observed")])],
+        [html.Li(per_cell), *items, html.Li([swatch("heat blank"), html.Span("not observed")])],
         className="legend",
     )
 

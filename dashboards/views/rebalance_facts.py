@@ -130,6 +130,25 @@ def member_cells(generation: Row, member: Row) -> tuple[str | int, ...]:
     )
 
 
+def gone_cells(found: Rebalance) -> list[tuple[str | int, ...]]:
+    """Return the cells of the members of the previous generation that are gone."""
+    left = frozenset(found.generation["left_member_ids"] or ())
+    return [
+        (
+            visible(member_label(m["member_id"], m["group_instance_id"], m["client_id"]), 80),
+            visible(m["member_id"], 90),
+            host(m["client_host"], 60),
+            library(m),
+            f"gone, had {len(m['assigned'] or ()):,}",
+            ABSENT,
+            0,
+            duration(m["session_timeout_ms"]),
+        )
+        for m in found.previous_members
+        if m["member_id"] in left
+    ]
+
+
 def members_sentence(generation: Row) -> str:
     """Return `4 members in generation 9, 0 of them static.`"""
     static = f"{generation['static_member_count']} of them static"

@@ -11,9 +11,11 @@ from dashboards.views.fact import Fact
 from schemas import loss_interval
 from schemas.folded_rows import count_of
 from schemas.states import DiagnosisCause, StormScope
+from schemas.thresholds import STORM_CALM_MS
 from schemas.written import amount, count, percent
 
 WHY_COUNTED = "Why it counts as a storm"
+OVER = f"It counts as over when no unexplained rebalance came for {duration(STORM_CALM_MS)}."
 HIDDEN = "It also hit groups that you may not see, so its cause and the other groups are hidden."
 
 
@@ -33,10 +35,11 @@ def is_masked(row: Row) -> bool:
 def storm_sentence(row: Row, until: int) -> str:
     """Describe the storm in a sentence: duration, unexplained rebalances, cost and suspected cause."""
     lasted = duration(max(0, (row["ended_at"] or until) - row["started_at"]))
+    over = f" {OVER}" if row["is_open"] else ""
     if is_masked(row):
         return (
             f"{'open for' if row['is_open'] else 'it lasted'} {lasted}; {count(row['groups'], 'group')}; "
-            f"{loss_interval.of_row(row)} resource-seconds lost. {HIDDEN}"
+            f"{loss_interval.of_row(row)} resource-seconds lost.{over} {HIDDEN}"
         )
     cause = (
         "no cause stands out"
@@ -46,7 +49,7 @@ def storm_sentence(row: Row, until: int) -> str:
     return (
         f"{'open for' if row['is_open'] else 'it lasted'} {lasted}; {count(row['groups'], 'group')}, "
         f"{count(row['rebalances'], 'rebalance')}, {row['unexplained_rebalances']:,} of them beyond what deploys, "
-        f"scaling and follow-ups explain; {loss_interval.of_row(row)} resource-seconds lost; {cause}."
+        f"scaling and follow-ups explain; {loss_interval.of_row(row)} resource-seconds lost; {cause}.{over}"
     )
 
 

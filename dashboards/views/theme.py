@@ -66,6 +66,10 @@ LEVELS = (0, 1, 2, 4, 8)
 """Rebalances in one cell of the heatmap. A cell has the shade of the highest level it reaches; level 0 is quiet."""
 
 
+LOST_LEVELS = (0, 0, 1, 10, 100)
+"""Lost resource-seconds in one cell of the heatmap. A cell with a rebalance has at least level 1."""
+
+
 def style_of(state: str | None, protocol: str | None = None) -> str:
     """Return the style of a `groups.state`; an unknown state looks unknown.
 

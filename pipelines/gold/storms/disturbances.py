@@ -30,11 +30,12 @@ from schemas.thresholds import (
     LOOP,
     MINUTE_MS,
     SHORT_LIFE_MS,
+    STORM_CALM_MS,
     failover_ms,
 )
 
-WINDOW_MS = 30 * MINUTE_MS
-"""Window that is long enough for three polls of one member that exceed the default of five minutes."""
+WINDOW_MS = STORM_CALM_MS
+"""Window in which unexplained rebalances are counted."""
 
 MEMORY_MS = HOUR_MS + WINDOW_MS
 """How far back a group's rows are needed to judge its next rebalance."""

@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 from pipelines.gold.storms.disturbances import WINDOW_MS, Disturbance
 from pipelines.gold.storms.poisson import least_events
 from schemas.states import StormScope
-from schemas.thresholds import DAY_MS, HOUR_MS
+from schemas.thresholds import DAY_MS, HOUR_MS, STORM_CALM_MS
 
 Span = tuple[int, int]
 LEAST = 3
 APART_MS = 10_000
-CALM_MS = WINDOW_MS
+CALM_MS = STORM_CALM_MS
 """A storm is over after this time without an unexplained disturbance."""
 
 BASELINE_MS = 7 * DAY_MS

@@ -87,6 +87,7 @@ def test_a_browser_shows_the_advice_and_copies_exactly_the_block(window, advised
         page.wait_for_selector(".panel >> nth=6")
         assert CLEAN == page.evaluate(FOREIGN)
         assert page.inner_text(".panel h2 >> nth=0").startswith("<b>slow</b>: ")
+        page.click(f".panel >> nth=0 >> summary:text-is('{advice.DETAILS}')")
         page.click(".panel >> nth=0 >> summary:text-is('How: static membership')")
         block = page.locator(".panel >> nth=0 >> .paste:visible").first
         block.get_by_role("button").click()

@@ -11,7 +11,7 @@ from plotly.utils import PlotlyJSONEncoder
 
 from dashboards.figures.bars import FADE, pieces
 from dashboards.figures.group import group_figure
-from dashboards.figures.heatmap import BINS, heatmap, level
+from dashboards.figures.heatmap import BINS, heatmap, level, lost_level
 from dashboards.figures.waterfall import waterfall
 from dashboards.lake.lake import Rows
 from dashboards.queries.store import Rebalance
@@ -51,10 +51,12 @@ def rebalance_of(rows, number):
 def fleet_figure(rows):
     width = -(-WINDOW.width // BINS)
     cells = [
-        {"cluster": g["cluster"], "group_id": g["group_id"], "bin": (g["joined_at"] - WINDOW.start) // width, "rebalances": 1}
+        {"cluster": g["cluster"], "group_id": g["group_id"], "bin": (g["joined_at"] - WINDOW.start) // width, "rebalances": 1, "lost": None}
         for g in rows["generations"]
     ]  # fmt: skip
-    return heatmap(rows["groups"], cells, WINDOW, dict.fromkeys({g["cluster"] for g in rows["groups"]}, NOW))
+    return heatmap(
+        rows["groups"], cells, WINDOW, dict.fromkeys({g["cluster"] for g in rows["groups"]}, NOW), by_loss=True
+    )
 
 
 def segments(figure):
@@ -107,6 +109,14 @@ def test_a_heatmap_cell_is_blank_where_nothing_was_observed():
 @pytest.mark.parametrize(("rebalances", "expected"), [(0, 0), (1, 1), (2, 2), (3, 2), (4, 3), (8, 4), (900, 4)])
 def test_a_cell_takes_the_shade_of_the_level_it_reaches(rebalances, expected):
     assert expected == level(rebalances)
+
+
+@pytest.mark.parametrize(
+    ("rebalances", "lost", "expected"),
+    [(0, 0.0, 0), (1, None, 1), (1, 0.0, 1), (1, 0.9, 1), (2, 1, 2), (2, 99, 3), (1, 1e6, 4)],
+)
+def test_a_cell_takes_the_shade_of_its_loss_and_no_rebalance_looks_quiet(rebalances, lost, expected):
+    assert expected == lost_level(rebalances, lost)
 
 
 def test_a_bounded_edge_fades_over_its_whole_span_and_a_stated_one_is_sharp():
