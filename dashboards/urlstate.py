@@ -75,7 +75,7 @@ class State:
     `start` and `end` are `now-1h`, `all` or epoch milliseconds; local times are converted to epoch milliseconds. `tz`
     is empty for UTC. `zoom` holds the first and last millisecond of the visible part, on a page with a fixed span (a
     rebalance, a storm). `lanes` holds the labels of the members at the top of a group's page. `heat` is what the
-    heatmap of the fleet shows: `rebalances`, or empty for the loss.
+    heatmap of the fleet shows: `rebalances`, or empty for the loss. `at` and `against` are instants in milliseconds.
     """
 
     page: str | None
@@ -93,6 +93,8 @@ class State:
     zoom: tuple[int, int] | None = None
     lanes: tuple[str, ...] = ()
     heat: str = ""
+    at: int | None = None
+    against: int | None = None
     notices: tuple[str, ...] = ()
 
     def href(self, page: str, **changes: object) -> str:
@@ -154,6 +156,7 @@ def parse(pathname: str | None, search: str | None) -> State:
         tz = ""
     with shown_in_zone(tz):
         start, end = _moment(values.get("from", ""), min), _moment(values.get("to", ""), max)
+        at, against = (_instant(values, key, notices) for key in ("at", "against"))
     if start and start not in (ALL, *SPANS) and not start.isdecimal():
         notices.append("The address's “from” is no time range: showing the default range.")
         start = end = ""
@@ -162,6 +165,8 @@ def parse(pathname: str | None, search: str | None) -> State:
         end = ""
     return replace(
         state,
+        at=at,
+        against=None if at is None else against,
         incarnation=incarnation or 0,
         skip=max(0, skip or 0),
         generation=_whole(values, "generation", notices),
@@ -186,6 +191,13 @@ def _moment(text: str, of_two: Callable[[set[int]], int]) -> str:
     if MOMENT.fullmatch(text):
         return str(int(text)) if int(text) <= LATEST else "?"
     return "?" if text.isdecimal() else text
+
+
+def _instant(values: dict[str, str], key: str, notices: list[str]) -> int | None:
+    text = _moment(values.get(key, ""), min)
+    if text and not text.isdecimal():
+        notices.append(f"The address's “{key}” is no time.")
+    return int(text) if text.isdecimal() else None
 
 
 def _zoom(text: str, notices: list[str]) -> tuple[int, int] | None:

@@ -13,6 +13,7 @@
     { key: "a", does: "move to earlier times" },
     { key: "d", does: "move to later times" },
     { key: "f", does: "focus: show what was pointed at last, with some time around it" },
+    { key: "i", does: "inspect: the group at the time under the pointer" },
     { key: "r", does: "choose the time range" },
     { key: "u", does: "times in UTC or in this browser's zone" },
     { key: ",", does: "previous rebalance" },

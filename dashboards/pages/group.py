@@ -13,7 +13,7 @@ from dashboards.figures.group import Drawn, group_figure
 from dashboards.figures.lag import lag_figure
 from dashboards.freshness import is_stale
 from dashboards.lake.lake import Row, Rows
-from dashboards.queries.group_rows import group_rows
+from dashboards.queries.group_rows import GroupRows, group_rows
 from dashboards.queries.lag import Behind, lag_sentence
 from dashboards.queries.store import KnownSpan, Store
 from dashboards.text import ABSENT, duration, host, instant, member_label, resource, span, visible
@@ -32,6 +32,7 @@ from dashboards.views.components import (
     state_word,
     table,
 )
+from dashboards.views.instants import group_instant, instant_panel
 from dashboards.views.ranges import keyed, ranges
 from dashboards.views.resume_position import all_resumed, resumed_from
 from dashboards.views.theme import GLYPHS, STYLES, style_of
@@ -112,12 +113,19 @@ def render(store: Store, state: State, now: int) -> list[Component]:
             name="group",
             table=_tables(state, strip, lived, owned, events, rows.marks),
         ),
+        html.Div(_instants(store, state, found, rows, seen.last_at)),
         html.Div(_behind(rows.behind, view)),
         html.Div(patterns.panel(rows.patterns)),
         html.Div(diagnoses.panel(rows.diagnosis)),
         _generations(generations, inside, hrefs, sentences.names([*members.rows, *events.rows])),
         log_sources.by_source(rows.lines),
     ]
+
+
+def _instants(store: Store, state: State, found: Row, rows: GroupRows, until: int) -> list[Component]:
+    one, then = (None if at is None else group_instant(store, found, at, until) for at in (state.at, state.against))
+    changes = (at for g in rows.generations.rows for at in (g["joined_at"], g["completed_at"]) if at is not None)
+    return [instant_panel(state, one, then, sorted(set(changes)))]
 
 
 def _behind(found: list[Behind], view: Window) -> list[Component]:

@@ -110,7 +110,7 @@ def _head(state: State, group: str, found: Rebalance | None, whole: Window | Non
             link = dcc.Link(text, href=href, className="button")
             steps.append(html.Span(link, title=f"({key})", **keyed(key)))
     if found:
-        steps += _documents(state, here, found)
+        steps += [_before_and_after(state, here, found.generation), *_documents(state, here, found)]
     title = f"Rebalance to {sentences.numbered(found.generation)}" if found else "Rebalance"
     return html.Div(
         [
@@ -132,6 +132,16 @@ def _head(state: State, group: str, found: Rebalance | None, whole: Window | Non
         ],
         className="head",
     )  # fmt: skip
+
+
+def _before_and_after(state: State, here: dict[str, str], g: Row) -> Component:
+    """Return a link to the group just before the rebalance and just after it, side by side."""
+    after = g["completed_at"] if g["completed_at"] is not None else g["joined_at"]
+    nearby = around(g)
+    href = state.href(
+        "group", **here, from_=nearby.start, to=nearby.end, at=after + 1, against=max(0, start_of(g)[0] - 1)
+    )
+    return dcc.Link("Before and after", href=href, className="button")
 
 
 def _documents(state: State, here: dict[str, str], found: Rebalance) -> list[Component]:

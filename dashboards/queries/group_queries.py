@@ -57,6 +57,14 @@ ORDER BY valid_from_at DESC, member_id
 LIMIT $cap
 """
 
+MEMBERS_AT = """
+SELECT * FROM generation_members
+WHERE cluster = $cluster AND group_id = $group AND valid_from_at < $end
+  AND (valid_to_at IS NULL OR valid_to_at >= $start)
+ORDER BY member_id, valid_from_at
+LIMIT $cap
+"""
+
 LIBRARY_ROWS = 20
 LIBRARIES = """
 SELECT client_library, client_library_evidence, count(DISTINCT member_id) AS members

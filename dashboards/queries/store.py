@@ -37,6 +37,7 @@ from dashboards.queries.group_queries import (
     LINE_ROWS,
     LINES,
     MEMBERS,
+    MEMBERS_AT,
     NEIGHBOURS,
     STALLS,
 )
@@ -272,6 +273,11 @@ class Store(LagStore):
 
     def members(self, cluster: str, group: str, window: Window) -> Rows:
         return self._of_group(MEMBERS, ("generation_members",), MEMBER_ROWS, cluster, group, window)
+
+    def members_at(self, cluster: str, group: str, at: int) -> list[Row]:
+        """Return the members of the group at a time in milliseconds, with all columns."""
+        now = Window(at, at + 1, is_live=False)
+        return self._of_group(MEMBERS_AT, ("generation_members",), MEMBER_ROWS, cluster, group, now).rows
 
     def libraries(self, cluster: str, group: str, window: Window) -> list[Row]:
         """Return the client libraries of the group's members; empty for a table that an earlier Regroup wrote."""

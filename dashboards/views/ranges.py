@@ -28,7 +28,7 @@ def ranges(state: State, shown: str, view: Window | None) -> Component:
     """Return links to the same page with other ranges; `shown` names the current one, `view` is its span."""
     here: dict[str, object] = {"cluster": state.cluster, "group": state.group, "gid": state.gid, "q": state.q, "to": ""}
     if state.page == "group":
-        here["lanes"] = state.lanes
+        here |= {"lanes": state.lanes, "at": state.at, "against": state.against}
     if not (state.group or state.gid or state.page == "group"):
         del here["group"]
     options = [*((key, label) for key, (label, _) in SPANS.items()), (ALL, "all data")]

@@ -51,13 +51,16 @@ def states(
     generations: Sequence[Row], group: Row | None, events: Iterable[Row], window: Window, observed_until: int
 ) -> list[Segment]:
     """Return the group's state over the window without gaps; a time that no record covers is `unknown`."""
-    changes = [_StyleChange(style="unknown", earliest=window.start, at=window.start, evidence=Evidence.INFERRED)]
+    changes: list[_StyleChange] = []
     for generation in sorted(generations, key=lambda g: g["joined_at"]):
         changes += _of_generation(generation)
     changes += [
         _StyleChange(style="gone", earliest=e["event_at"], at=e["event_at"]) for e in events if e["kind"] == "dead"
     ]
     changes.sort(key=lambda c: c.at)
+    # The generation before the window is in force at its start.
+    first = min((window.start, *(c.earliest for c in changes[:1])))
+    changes.insert(0, _StyleChange(style="unknown", earliest=first, at=first, evidence=Evidence.INFERRED))
     changes += _now(group, changes[-1])
     until = max(observed_until, changes[-1].at)
     changes.append(_StyleChange(style="unknown", earliest=until, at=until, evidence=Evidence.INFERRED))

@@ -175,3 +175,12 @@ def test_a_delay_lasts_until_it_is_over_or_an_assignment_without_one_comes_first
     assert [(2, 100, 130), (3, 130, 150), (4, 200, 250), (6, 900, 940)] == [
         (s.generation, s.start, s.end) for s in delays(rows)
     ]
+
+
+def test_the_generation_before_the_window_is_in_force_at_its_start():
+    rows = sample.churny(NOW)
+    last = max(rows["generations"], key=lambda g: g["joined_at"])
+    start = last["completed_at"] + 1_000
+    window = Window(start, start + 5_000, is_live=False)
+    (segment,) = states([last], None, [], window, NOW)
+    assert (segment.kind, segment.start, segment.end) == ("working", window.start, window.end)
