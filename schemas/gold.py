@@ -1,4 +1,4 @@
-"""Gold tables: health, diagnoses, patterns, advice, storms, marks and alerts. `schemas.tables` explains the notation."""
+"""Gold tables: health, diagnoses, deploys, patterns, advice, storms, marks and alerts. `schemas.tables` explains the notation."""
 
 from __future__ import annotations
 
@@ -155,6 +155,40 @@ VERDICTS = Table(
     """),
 )
 
+DEPLOYS = Table(
+    name="deploys",
+    layer="gold",
+    key=("cluster", "group_id", "started_at"),
+    cluster_by=("cluster", "group_id", "started_at"),
+    comment="Deploys of each group, announced by a mark or recognized without one: what each cost, how long it took and who did not come back.",
+    columns=columns("""
+        cluster                    | STRING    | Name of the Kafka cluster, chosen by the operator
+        group_id                   | STRING    | Group
+        started_at                 | TIMESTAMP | Time of the mark; without a mark, the start of the first rebalance, or the end of its join phase if the start is not known
+        text                       | STRING    | Text of the mark, of several marks at that time separated by semicolons; NULL = recognized without a mark
+        evidence                   | STRING NOT NULL | observed if a mark announced it, inferred if only the rebalances show it
+        ended_at                   | TIMESTAMP | When its last rebalance completed; NULL while one is in progress, or if none followed the mark
+        stable_at                  | TIMESTAMP | When also every resource that it stopped had an owner again; NULL before that, or if nothing followed the mark
+        stable_ms                  | BIGINT    | stable_at - started_at; NULL if stable_at is NULL
+        rebalances                 | INT NOT NULL | Rebalances that completed from the first to the last of the deploy; 0 = none followed the mark within 30 minutes
+        lost_resource_seconds_min  | DOUBLE NOT NULL | Lower bound of resource-seconds lost in these rebalances, and by static members that returned meanwhile without one
+        lost_resource_seconds      | DOUBLE NOT NULL | Best estimate of these resource-seconds
+        lost_resource_seconds_max  | DOUBLE NOT NULL | Upper bound of these resource-seconds
+        lost_resource_seconds_low  | DOUBLE NOT NULL | Lower end of the 90 % interval of lost_resource_seconds
+        lost_resource_seconds_high | DOUBLE NOT NULL | Upper end of that interval
+        restarted                  | ARRAY<STRING> NOT NULL | Instances that left and came back within an hour, or that a new instance replaced; named as in diagnoses, sorted
+        not_back                   | ARRAY<STRING> NOT NULL | Instances that left and did not come back within an hour, and that no new instance replaced; sorted
+        not_back_hosts             | ARRAY<STRING> NOT NULL | The host of each of these instances, in the same order, as silver stores it; '' = unknown
+        members_before             | INT       | Members of the generation before the deploy; NULL if none is known
+        members_after              | INT       | Members of its last generation; NULL if no generation is known
+        slowest                    | STRING    | Instance for which the others waited longest, according to the coordinator's log; NULL if the log does not show one
+        slowest_host               | STRING    | Its host, as silver stores it
+        slowest_waited_ms          | BIGINT    | How long the others waited for it
+        window_start_at            | TIMESTAMP NOT NULL | Start of the analyzed window: rebalances before it do not change the row
+        window_end_at              | TIMESTAMP NOT NULL | End of the analyzed window: rebalances from then on do not change the row
+    """),
+)
+
 PATTERNS = Table(
     name="patterns",
     layer="gold",
@@ -295,7 +329,7 @@ ALERTS = Table(
     """),
 )
 
-GROUP_TABLES = (GROUP_HEALTH, ADVICE, SETTING_CHANGES, DIAGNOSES, VERDICTS, PATTERNS)
+GROUP_TABLES = (GROUP_HEALTH, ADVICE, SETTING_CHANGES, DIAGNOSES, VERDICTS, DEPLOYS, PATTERNS)
 """Tables made from the silver rows of one group at a time."""
 
 GOLD = (*GROUP_TABLES, CLUSTER_PATTERNS, STORMS, MARKS, ALERTS)

@@ -632,6 +632,40 @@ class VerdictRow(VerdictOfGroup):
     group_id: str
 
 
+class DeployOfGroup(TypedDict):
+    """A row of `deploys` without cluster and group."""
+
+    started_at: int
+    text: str | None
+    evidence: str
+    ended_at: int | None
+    stable_at: int | None
+    stable_ms: int | None
+    rebalances: int
+    lost_resource_seconds_min: float
+    lost_resource_seconds: float
+    lost_resource_seconds_max: float
+    lost_resource_seconds_low: float
+    lost_resource_seconds_high: float
+    restarted: list[str]
+    not_back: list[str]
+    not_back_hosts: list[str]
+    members_before: int | None
+    members_after: int | None
+    slowest: str | None
+    slowest_host: str | None
+    slowest_waited_ms: int | None
+    window_start_at: int
+    window_end_at: int
+
+
+class DeployRow(DeployOfGroup):
+    """A row of `deploys`."""
+
+    cluster: str
+    group_id: str
+
+
 class PatternOfGroup(TypedDict):
     """A row of `patterns` without cluster and group."""
 

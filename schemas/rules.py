@@ -17,6 +17,7 @@ from schemas.gold import (
     ADVICE,
     ALERTS,
     CLUSTER_PATTERNS,
+    DEPLOYS,
     DIAGNOSES,
     GOLD,
     GROUP_HEALTH,
@@ -376,9 +377,10 @@ def _of_gold() -> Iterator[Rule]:
     yield from _order(DIAGNOSES, "first_at", "last_at", sentence="The last rebalance of a cause is before its first.")
     yield _range(DIAGNOSES, "share", 0, 1, "A cause's share is not between 0 and 1.")
     yield from _order(VERDICTS, *BOUNDS, sentence=OUT_OF_BOUNDS)
+    yield from _of_deploys()
     yield from _order(PATTERNS, "started_at", "last_at", "as_of", sentence="A pattern ends before it begins.")
     yield from _order(PATTERNS, "started_at", "ended_at", sentence="A pattern is over before it begins.")
-    for table in (GROUP_HEALTH, ADVICE, SETTING_CHANGES, DIAGNOSES, VERDICTS, PATTERNS):
+    for table in (GROUP_HEALTH, ADVICE, SETTING_CHANGES, DIAGNOSES, VERDICTS, DEPLOYS, PATTERNS):
         yield _reference(table, GROUPS, f"A row of {table.name} is about a group that is not in groups.", *GROUP)
     yield from _of_storms()
     patterns = CLUSTER_PATTERNS
@@ -389,6 +391,18 @@ def _of_gold() -> Iterator[Rule]:
         yield _present(ALERTS, column, f"An alert has no {column}, so receivers cannot sort it.")
     yield from _order(ALERTS, "raised_at", "last_sent_at", sentence="An alert was sent before it was raised.")
     yield _present(MARKS, "text", "A mark has no text.")
+
+
+def _of_deploys() -> Iterator[Rule]:
+    table = DEPLOYS
+    yield from _order(table, *LOST, sentence=OUT_OF_BOUNDS)
+    yield from _order(table, "started_at", "ended_at", "stable_at", sentence="A deploy ends before it begins.")
+    yield _span(table, "stable_ms", "started_at", "stable_at")
+    yield from _order(table, "window_start_at", "window_end_at", sentence="A window ends before it begins.")
+    yield _present(table, "text", "An announced deploy has no text.", When(column="evidence", among=("observed",)))
+    for column in ("slowest", "slowest_host"):
+        waited = When(column="slowest_waited_ms")
+        yield _present(table, column, f"A wait for the slowest member has no {column}.", waited)
 
 
 def _of_storms() -> Iterator[Rule]:

@@ -22,7 +22,7 @@ from jobs.processes.worker_thread import WorkerThread
 from jobs.spark.spark import for_few_rows
 from jobs.tables.delta_io import table_path
 from jobs.tables.transactions import is_local
-from schemas.gold import ADVICE, DIAGNOSES, GROUP_HEALTH, PATTERNS, SETTING_CHANGES, VERDICTS
+from schemas.gold import ADVICE, DEPLOYS, DIAGNOSES, GROUP_HEALTH, PATTERNS, SETTING_CHANGES, VERDICTS
 from schemas.silver import GENERATIONS
 from schemas.tables import Table
 
@@ -35,7 +35,7 @@ LEAST_SHARE = 0.25
 FIRST, MOST = 1, 500
 """Lowest and highest number of groups in a part."""
 
-QUICK, SLOW = (GROUP_HEALTH, DIAGNOSES, VERDICTS, PATTERNS), (ADVICE, SETTING_CHANGES)
+QUICK, SLOW = (GROUP_HEALTH, DIAGNOSES, VERDICTS, DEPLOYS, PATTERNS), (ADVICE, SETTING_CHANGES)
 """Tables whose rows of one group are made together."""
 
 

@@ -24,7 +24,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark re
 from jobs.config.settings import Settings
 from jobs.gold.bounded_part import fitting
 from jobs.gold.cluster_patterns import update_cluster_patterns
-from jobs.gold.gold_inputs import TIME_COLUMNS, files_of, gold_stored
+from jobs.gold.gold_inputs import EARLIER_MS, TIME_COLUMNS, files_of, gold_stored
 from jobs.gold.replaying import Replaying, gold_here
 from jobs.gold.storms import update_storms
 from jobs.tables.ask import ask
@@ -40,10 +40,10 @@ from pipelines.gold.marks_nearby import MARK_MS, groups_of
 from pipelines.gold.rows import AnalysisConfig
 from pipelines.rows_of_tables import rows_of
 from schemas.bronze import ADMIN_OBSERVATIONS
-from schemas.gold import DIAGNOSES, GROUP_HEALTH, GROUP_TABLES, MARKS, VERDICTS
+from schemas.gold import DEPLOYS, DIAGNOSES, GROUP_HEALTH, GROUP_TABLES, MARKS, VERDICTS
 from schemas.rows import MarkRow
 from schemas.silver import GENERATIONS, GROUP_EVENTS, GROUPS
-from schemas.states import GroupEventKind
+from schemas.states import GroupEventKind, MarkKind
 from schemas.tables import Table
 from schemas.thresholds import HOUR_MS
 
@@ -151,10 +151,11 @@ def _rebuild(
     since_rows = spark.createDataFrame(starts_at, "cluster STRING, group_id STRING, since_ms BIGINT")
     since = since_rows.select("cluster", "group_id", F.timestamp_millis("since_ms").alias("since_at"))
     found = gold(silver, since, known, config, tables).toArrow()
-    day = F.date_trunc("DAY", "since_at").alias("from_at")
-    starts = F.broadcast(since.select("cluster", "group_id", day))
     old = {}
     for table in tables:
+        first = F.timestamp_millis(F.col("since_ms") - EARLIER_MS.get(table.name, 0))
+        day = F.date_trunc("DAY", first).alias("from_at")
+        starts = F.broadcast(since_rows.select("cluster", "group_id", day))
         stored = read(spark, warehouse, table).join(starts, ["cluster", "group_id"])
         old[table] = stored.where(F.col(TIME_COLUMNS[table.name]) >= F.col("from_at")).select(*table.names).toArrow()
     _replace(spark, warehouse, old, {table: rows_of(found, table) for table in tables})
@@ -234,13 +235,16 @@ def _affected(
 ) -> Iterator[Change]:
     """Yield groups with changed silver rows.
 
-    For health, also groups with an hour that now extends further. For diagnoses and verdicts, also groups that
+    For health, also groups with an hour that now extends further. For diagnoses, verdicts and deploys, also groups that
     changed marks concern.
     """
     if GROUP_HEALTH in tables:
         yield from _open_hours(warehouse, before["until_ms"], known.until_ms)
-    if DIAGNOSES in tables or VERDICTS in tables:
-        yield from _near_marks(warehouse, {tuple(mark) for mark in before.get("marks", ())} ^ set(_listed(known)))
+    if not {DIAGNOSES, VERDICTS, DEPLOYS}.isdisjoint(tables):
+        changed = {cast("MarkKey", tuple(mark)) for mark in before.get("marks", ())} ^ set(_listed(known))
+        yield from _near_marks(warehouse, changed)
+        if DEPLOYS in tables:
+            yield from _named_by_deploys(warehouse, changed)
     for table in INPUTS:
         try:
             then = TableSnapshot(*before["standing"][table.name])
@@ -265,6 +269,17 @@ def _near_marks(warehouse: Path, marks: Collection[MarkKey]) -> Iterator[Change]
             first = bisect_left(instants, joined - MARK_MS)
             if first < len(instants) and instants[first] <= joined:
                 yield (cluster, name), instants[first]
+
+
+def _named_by_deploys(warehouse: Path, marks: Iterable[MarkKey]) -> Iterator[Change]:
+    """Yield known groups that a deploy's mark names. They get a row although nothing may have happened to them."""
+    named = {(cluster, group): at for cluster, at, group, kind, _ in sorted(marks, key=lambda mark: -mark[1])
+             if group is not None and kind == MarkKind.DEPLOY}  # fmt: skip
+    if named:
+        for row in rows(warehouse, GROUPS, ("cluster", "group_id")):
+            group = row["cluster"], row["group_id"]
+            if group in named:
+                yield group, named[group]
 
 
 def _moments(warehouse: Path, since_ms: int) -> Iterator[tuple[str, str, int]]:

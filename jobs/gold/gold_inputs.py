@@ -13,7 +13,7 @@ from jobs.tables.changed_rows import TableSnapshot, local
 from jobs.tables.engine import connect, quoted, show, show_files
 from pipelines.gold.groups import INPUTS, TIMES, Group, cut_ms
 from pipelines.gold.rows import AnalysisConfig
-from schemas.gold import ADVICE, DIAGNOSES, GROUP_HEALTH, PATTERNS, SETTING_CHANGES, VERDICTS
+from schemas.gold import ADVICE, DEPLOYS, DIAGNOSES, GROUP_HEALTH, PATTERNS, SETTING_CHANGES, VERDICTS
 from schemas.silver import GENERATIONS
 from schemas.tables import Table
 from schemas.thresholds import DAY_MS
@@ -24,10 +24,13 @@ TIME_COLUMNS = {
     SETTING_CHANGES.name: "as_of",
     DIAGNOSES.name: "as_of",
     VERDICTS.name: "joined_at",
+    DEPLOYS.name: "started_at",
     PATTERNS.name: "as_of",
 }
 """The timestamp column that assigns a gold row to a day."""
 
+EARLIER_MS = {DEPLOYS.name: DAY_MS}
+"""How long before a change the rows can be that it affects, if not only those of its day."""
 
 Files = Mapping[str, Sequence[str]]
 """Files of certain versions of tables, by table name."""
@@ -66,8 +69,10 @@ def gold_stored(warehouse: Path, scope: Mapping[Group, int], tables: Sequence[Ta
     """Return the rows of these gold tables from the day on at which each group's analysis starts."""
     found = {}
     with connect() as engine:
-        _register_starts(engine, {group: since // DAY_MS * DAY_MS for group, since in scope.items()})
         for table in tables:
+            earlier = EARLIER_MS.get(table.name, 0)
+            starts = {group: (since - earlier) // DAY_MS * DAY_MS for group, since in scope.items()}
+            _register_starts(engine, starts)
             show(engine, "stored", warehouse, table, groups=_starts(scope))
             found[table] = engine.sql(
                 f"SELECT {quoted(table.names)} FROM stored JOIN told USING (cluster, group_id) "  # noqa: S608

@@ -11,7 +11,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
 
-from pipelines.gold.groups import INPUTS, TIMES, Known, gold_of
+from pipelines.gold.groups import EARLIER_MS, INPUTS, TIMES, Known, gold_of
 from pipelines.gold.memberships import Silver
 from pipelines.gold.rows import AnalysisConfig
 from pipelines.rows_of_tables import ddl, stored_batches
@@ -53,7 +53,7 @@ def gold(
 def _starts(generations: DataFrame, scope: DataFrame, config: AnalysisConfig) -> DataFrame:
     """Return the time from which each group's rows are needed: the generation in force when the window begins."""
     day = F.floor(F.unix_millis("since_at") / DAY_MS) * DAY_MS
-    wanted = F.broadcast(scope.withColumn("cut", (day - config.window_ms).cast("bigint")))
+    wanted = F.broadcast(scope.withColumn("cut", (day - config.window_ms - EARLIER_MS).cast("bigint")))
     before = F.unix_millis("joined_at") < F.col("cut")
     found = (
         wanted.join(generations.select("cluster", "group_id", "joined_at"), ["cluster", "group_id"], "left")

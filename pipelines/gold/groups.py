@@ -25,6 +25,9 @@ TIMES = {
     "stalls": "stopped_at_latest",
     "group_events": "event_at",
 }
+EARLIER_MS = 2 * DAY_MS
+"""Deploys of the day before may change, and depend on the verdicts of the day before that."""
+
 Group = tuple[str, str]
 
 
@@ -42,7 +45,7 @@ def cut_ms(since_ms: int, config: AnalysisConfig) -> int:
 
     The generation in force at that time is needed too.
     """
-    return since_ms // DAY_MS * DAY_MS - config.window_ms
+    return since_ms // DAY_MS * DAY_MS - config.window_ms - EARLIER_MS
 
 
 def gold_of(

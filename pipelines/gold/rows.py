@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -10,6 +10,8 @@ from typing import Any
 from pipelines.gold.advice.advice import SavingThreshold, advice_rows
 from pipelines.gold.advice.change_rows import change_rows
 from pipelines.gold.advice.latencies import BrokerSettings
+from pipelines.gold.deploys.deploy_rows import AFTER_MS, deploy_rows
+from pipelines.gold.deploys.runs import BEFORE_MS, GAP_MS
 from pipelines.gold.diagnosis.causes import context
 from pipelines.gold.diagnosis.diagnosis import diagnosis_rows
 from pipelines.gold.diagnosis.verdict_rows import verdict_rows
@@ -21,9 +23,10 @@ from pipelines.gold.patterns.group_patterns import pattern_rows
 from pipelines.gold.rebalance_causes import deploy_departures
 from pipelines.gold.window import Windows
 from schemas.folded_rows import count_of
-from schemas.gold import ADVICE, DIAGNOSES, GROUP_HEALTH, GROUP_TABLES, PATTERNS, SETTING_CHANGES, VERDICTS
+from schemas.gold import ADVICE, DEPLOYS, DIAGNOSES, GROUP_HEALTH, GROUP_TABLES, PATTERNS, SETTING_CHANGES, VERDICTS
 from schemas.rows import (
     AdviceOfGroup,
+    DeployOfGroup,
     DiagnosisOfGroup,
     GroupHealthOfGroup,
     MarkRow,
@@ -31,7 +34,7 @@ from schemas.rows import (
     SettingChangeOfGroup,
     VerdictOfGroup,
 )
-from schemas.states import GroupEventKind
+from schemas.states import GroupEventKind, MarkKind
 from schemas.tables import Table
 from schemas.thresholds import DAY_MS
 
@@ -40,7 +43,13 @@ REPLAYED = 40_000
 
 MOST, FEWEST = 400, 40
 RowOfGroup = (
-    GroupHealthOfGroup | AdviceOfGroup | SettingChangeOfGroup | DiagnosisOfGroup | VerdictOfGroup | PatternOfGroup
+    GroupHealthOfGroup
+    | AdviceOfGroup
+    | SettingChangeOfGroup
+    | DiagnosisOfGroup
+    | VerdictOfGroup
+    | DeployOfGroup
+    | PatternOfGroup
 )
 Rows = dict[str, list[Mapping[str, Any]]]
 """Gold rows by table name. Each has the row type of its table (`schemas.rows`)."""
@@ -72,7 +81,8 @@ def gold_rows(
     Advice, diagnoses and patterns exist once for each day (UTC) on which the group rebalanced, as of the last recorded
     time of that day. Verdicts are as of the end of the rebalance's day, with losses up to the end of its stalls.
     `marks` are the marks of the group and of its whole cluster. `until_ms` is the end of the cluster's history.
-    `silver` must reach back to the generation before `since_ms - config.window_ms`.
+    Deploys are those from the day before that, as of the end of their windows.
+    `silver` must reach back to the generation before `groups.cut_ms`.
     """
     silver, marks = _ordered(silver), in_order(marks)
     windows, most = Windows.of(silver), _most(silver)
@@ -82,7 +92,7 @@ def gold_rows(
     changes: dict[int, list[SettingChangeOfGroup]] = {}
     diagnoses: dict[int, list[DiagnosisOfGroup]] = {}
     patterns: dict[int, list[PatternOfGroup]] = {}
-    verdicts: list[VerdictOfGroup] = []
+    verdicts: dict[int, list[VerdictOfGroup]] = {}
     for day in days:
         end = (day + 1) * DAY_MS
         start = _start(windows, most, end, config)
@@ -100,7 +110,8 @@ def gold_rows(
             found = diagnosis_rows(analyzed, start, marks, judged) if DIAGNOSES in tables else []
             diagnoses |= {row["as_of"]: found for row in found[:1]}
             analyzed_day = _Day(start_ms=start, end_ms=end, silver=analyzed, judged=judged)
-            verdicts += _verdicts(windows, analyzed_day, most, config, marks) if VERDICTS in tables else []
+            if VERDICTS in tables:
+                verdicts[day] = _verdicts(windows, analyzed_day, most, config, marks)
         shown = pattern_rows(analyzed, start, known) if PATTERNS in tables else []
         patterns |= {row["as_of"]: shown for row in shown[:1]}
     if DIAGNOSES in tables:
@@ -110,12 +121,24 @@ def gold_rows(
             found = diagnosis_rows(windows.window(start, end), start, marks)
             diagnoses |= {row["as_of"]: found for row in found[:1]}
     health = health_rows(silver, until_ms) if GROUP_HEALTH in tables else []
+
+    def verdicts_of(day: int) -> list[VerdictOfGroup]:
+        if day not in verdicts:
+            end = (day + 1) * DAY_MS
+            start = _start(windows, most, end, config)
+            analyzed = windows.window(start, end)
+            judged = judgment(analyzed, start, marks)
+            whole_day = _Day(start_ms=start, end_ms=end, silver=analyzed, judged=judged)
+            verdicts[day] = _verdicts(windows, whole_day, most, config, marks)
+        return verdicts[day]
+
     rows: dict[Table, Sequence[RowOfGroup]] = {
         GROUP_HEALTH: [row for row in health if row["hour_at"] >= first_day * DAY_MS],
         ADVICE: list({(row["as_of"], row["action"]): row for row in advice}.values()),
         SETTING_CHANGES: [row for found in changes.values() for row in found],
         DIAGNOSES: [row for found in diagnoses.values() for row in found],
-        VERDICTS: verdicts,
+        VERDICTS: [row for day in days for row in verdicts.get(day, ())],
+        DEPLOYS: _deploys(windows, marks, verdicts_of, since_ms) if DEPLOYS in tables else [],
         PATTERNS: [row for found in patterns.values() for row in found],
     }
     key = {"cluster": cluster, "group_id": group_id}
@@ -163,6 +186,39 @@ def _verdicts(
         judged = day.judged if is_judged else judgment({**analyzed, "stalls": stalls}, start, marks)
         out += verdict_rows(judged, windows.events, begin, end)
     return out
+
+
+def _deploys(
+    windows: Windows, marks: Sequence[MarkRow], verdicts_of: Callable[[int], list[VerdictOfGroup]], since_ms: int
+) -> list[DeployOfGroup]:
+    """Return the deploys from the day before that of `since_ms` on.
+
+    A neighboring day is judged only if a rebalance near midnight may belong to a deploy of the day.
+    """
+    joined = [g["joined_at"] for g in windows.generations]
+    announced = [m["marked_at"] for m in marks if m["kind"] == MarkKind.DEPLOY]
+    # A deploy may go on after midnight, and the verdicts of a day may change until its end.
+    first = since_ms // DAY_MS - 1
+    out: list[DeployOfGroup] = []
+    for day in sorted({at // DAY_MS for at in (*joined, *announced)} | {at // DAY_MS - 1 for at in joined}):
+        begin, end = day * DAY_MS, (day + 1) * DAY_MS
+        if day >= first:
+            since, until = _chained(joined, begin, -1), _chained(joined, end, 1)
+            judged = {at // DAY_MS for at in joined if since <= at <= until}
+            near = [row for each in sorted(judged) for row in verdicts_of(each)]
+            out += deploy_rows(windows, near, marks, begin, end)
+    return out
+
+
+def _chained(joined: Sequence[int], midnight: int, step: int) -> int:
+    """Return how far rebalances without a pause reach from a midnight: backwards (-1) or forwards (1)."""
+    limit = BEFORE_MS if step < 0 else AFTER_MS
+    at = midnight
+    for each in sorted((each for each in joined if 0 < (each - midnight) * step <= limit), reverse=step < 0):
+        if abs(each - at) > GAP_MS:
+            break
+        at = each
+    return at
 
 
 def _ordered(silver: Silver) -> Silver:

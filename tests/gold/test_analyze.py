@@ -18,7 +18,7 @@ from jobs.tables.create_tables import create_tables
 from jobs.tables.delta_io import table_path
 from pipelines.arrow_types import schema_of
 from schemas.bronze import BRONZE
-from schemas.gold import ADVICE, DIAGNOSES, GROUP_HEALTH, GROUP_TABLES, MARKS, PATTERNS, VERDICTS
+from schemas.gold import ADVICE, DEPLOYS, DIAGNOSES, GROUP_HEALTH, GROUP_TABLES, MARKS, PATTERNS, VERDICTS
 from schemas.silver import REASSIGNMENT_TABLES, SILVER
 from testing.recordings import CAPTURES
 
@@ -84,7 +84,7 @@ def test_gold_is_the_same_whenever_it_was_analysed_and_settles(spark, warehouse)
     parts = []
     with Replaying() as replaying:
         while not parts or parts[-1].left:
-            tables = (GROUP_HEALTH, DIAGNOSES, VERDICTS, PATTERNS)
+            tables = (GROUP_HEALTH, DIAGNOSES, VERDICTS, DEPLOYS, PATTERNS)
             parts.append(analyze_part(spark, settings, tables=tables, most=3, replaying=replaying))
         advice = DeltaTable(table_path(warehouse, ADVICE))
         assert 0 == advice.to_pyarrow_dataset().count_rows(), "it is another part's"
@@ -97,12 +97,16 @@ def test_gold_is_the_same_whenever_it_was_analysed_and_settles(spark, warehouse)
 
     group = mark_deploy(warehouse)
     with Replaying() as replaying:
-        tables = (GROUP_HEALTH, DIAGNOSES, VERDICTS, PATTERNS)
+        tables = (GROUP_HEALTH, DIAGNOSES, VERDICTS, DEPLOYS, PATTERNS)
         marked = analyze_part(spark, settings, tables=tables, replaying=replaying)
         assert marked == Part(analysed=1, left=0), "of all groups only that which the mark is about"
         advised = analyze_part(spark, settings, tables=(ADVICE,), replaying=replaying)
         assert advised == Part(analysed=0, left=0), "no advice asks for marks"
     assert {group in row for row in gold(warehouse)["diagnoses"] if "v2.31" in row} == {True}
+    announced = [row for row in gold(warehouse)["deploys"] if "v2.31" in row]
+    assert [group in row for row in announced] == [True], "one deploy, of the group that the mark names"
+    others = [row for row in step_by_step["deploys"] if group not in row]
+    assert others == [row for row in gold(warehouse)["deploys"] if group not in row]
 
     # A group that loses so little is told to leave it; one that counts every second may not be.
     analyze(spark, replace(settings, worth_resource_seconds=0.0, worth_ratio=0.0))

@@ -94,6 +94,11 @@ def arrivals_of_replacements(found: Iterable[Departure], instances: Iterable[Ins
     return {new for _, new in _pairs(list(found), list(instances))}
 
 
+def replaced(found: Iterable[Departure], instances: Iterable[Instance]) -> set[int]:
+    """Return the numbers of the instances that left for good and that a new instance replaced."""
+    return {d.instance.number for d, _ in _pairs(list(found), list(instances))}
+
+
 def _first_guess(membership: Membership, back: Membership | None) -> DiagnosisCause:
     match membership.departure_kind:
         case GroupEventKind.POLL_TIMEOUT:

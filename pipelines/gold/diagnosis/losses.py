@@ -53,7 +53,7 @@ def losses(
     out: dict[Number, RebalanceLoss] = defaultdict(RebalanceLoss)
     for stall in stalls:
         made = (stall["incarnation"], stall["generation_id"])
-        if made in pays and not _is_return(stall, offsets):
+        if made in pays and not is_return(stall, offsets):
             out[pays[made]].add(stall)
     return {whole: out[whole] for whole in parts}
 
@@ -66,11 +66,15 @@ def losses_of_returns(stalls: Iterable[StallRow], rows: Sequence[GenerationRow])
     offsets = {number(g): g["source_offset"] for g in rows}
     out: dict[str, RebalanceLoss] = defaultdict(RebalanceLoss)
     for stall in stalls:
-        if _is_return(stall, offsets):
+        if is_return(stall, offsets):
             out[stall["from_member_id"]].add(stall)
     return out
 
 
-def _is_return(stall: StallRow, offsets: Mapping[Number, int]) -> bool:
+def is_return(stall: StallRow, offsets: Mapping[Number, int]) -> bool:
+    """Return whether a static member that returned without a rebalance caused the stop.
+
+    `offsets` has the offset of each generation's record.
+    """
     made = (stall["incarnation"], stall["generation_id"])
     return bool(stall["cause"] == StallCause.STATIC_RESTART and stall["stopped_by_offset"] != offsets.get(made))
