@@ -52,6 +52,7 @@ PAGES = (
     Page("group"),
     Page("rebalance", has_range=False),
     Page("storms", "g s"),
+    Page("deploys", "g d"),
     Page("advice", "g a", has_range=False),
     Page("reassignments", "g r"),
     Page("health", "g h"),
@@ -88,6 +89,8 @@ class State:
     end: str = ""
     q: str = ""
     storm: str = ""
+    deploy: int | None = None
+    against: int | None = None
     skip: int = 0
     tz: str = ""
     zoom: tuple[int, int] | None = None
@@ -173,6 +176,8 @@ def parse(pathname: str | None, search: str | None) -> State:
         start=start,
         end=end,
         tz=tz,
+        deploy=_start(values, "deploy", notices),
+        against=_start(values, "against", notices),
         zoom=_zoom(values.get("zoom", ""), notices),
         notices=tuple(notices),
     )
@@ -208,6 +213,16 @@ def _zoom(text: str, notices: list[str]) -> tuple[int, int] | None:
         notices.append("The address's “zoom” is no span of time: showing all of it.")
         return None
     return int(first), int(last)
+
+
+def _start(values: dict[str, str], key: str, notices: list[str]) -> int | None:
+    text = values.get(key, "")
+    if not text:
+        return None
+    if not MOMENT.fullmatch(text) or int(text) > LATEST:
+        notices.append(f"The address's “{key}” is no start of a deploy.")
+        return None
+    return int(text)
 
 
 def _whole(values: dict[str, str], key: str, notices: list[str]) -> int | None:

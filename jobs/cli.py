@@ -46,6 +46,7 @@ COMMANDS = {
     "why": ("jobs.why", "run"),
     "top": ("jobs.top", "run"),
     "advise": ("jobs.advise", "run"),
+    "deploys": ("jobs.deploys", "run"),
     "report": ("jobs.report", "run"),
     "incident": ("jobs.incidents.incident", "run"),
     "mcp": ("jobs.assistants.mcp_server", "run"),
@@ -60,7 +61,7 @@ COMMANDS = {
 }
 RECORDED = ("ingest", "build", "poll", "analyze", "notify", "quality", "maintain", "erase", "replay", "rebuild")
 """Commands that add a row to `job_runs`. `up` adds rows itself, also for its parts."""
-SERVED = ("serve", "why", "top", "advise", "report", "incident", "mcp")
+SERVED = ("serve", "why", "top", "advise", "deploys", "report", "incident", "mcp")
 """Commands that only read the tables, also through a SQL warehouse or in an object store."""
 IN_FOLDER = ("up", *SERVED)
 """Commands that need the tables in the warehouse's folder (`jobs.tables.location`)."""
@@ -84,7 +85,7 @@ FORKED = (
 )
 """The modules of the processes that `up` and its Spark start."""
 RANGES = ("15m", "1h", "6h", "24h", "7d", "all")
-"""Ranges of `regroup top`: those of the pages, and everything that is known."""
+"""Ranges of `regroup top` and `deploys`: those of the pages, and everything that is known."""
 SCENARIOS = (
     "churn, kip848, migration, settings, java, streams, connect, share, registry, reassignment, failover, sessions, "
     "offsets, lost, stuck, mismatch, storms, outage, clients"
@@ -286,12 +287,17 @@ def _answers(add: Callable[[str, str], argparse.ArgumentParser]) -> None:
     why = add("why", "say why a group rebalanced: verdict, who, cost, what would have avoided it, proof")
     advise = add("advise", "say what a group should change, what that saves, and what to paste")
     top = add("top", "list the groups that lost most in a range of time")
-    for of_group in (why, advise):
-        of_group.add_argument("group", metavar="GROUP", help="group id")
+    deploys = add("deploys", "list deploys: cost against those before, time to stable, who did not come back")
+    for of_group in (why, advise, deploys):
+        of_group.add_argument("group", metavar="GROUP", nargs="?" if of_group is deploys else None, help="group id")
         of_group.add_argument("--cluster", metavar="NAME", help="name of the cluster, if several have the group")
-    for command in (why, advise, top):
+    for command in (why, advise, top, deploys):
         command.add_argument("--json", action="store_true", help="print the answer as JSON")
     top.add_argument("--last", choices=RANGES, default="24h", help="range of time that ends now (default: %(default)s)")
+    deploys.add_argument(
+        "--last", choices=RANGES, default="7d", help="range of time that ends now (default: %(default)s)"
+    )
+    deploys.add_argument("--compare", action="store_true", help="the group's newest deploy against the one before")
     top.add_argument("--rows", type=int, default=20, metavar="N", help="number of groups (default: %(default)s)")
     report = add("report", "write a report of the last days: what rebalances cost by cause, group and storm")
     report.add_argument("--days", type=int, default=7, metavar="N", help="number of days (default: %(default)s)")

@@ -5,6 +5,7 @@
     { key: "/", does: "search groups" },
     { key: "g f", does: "go to Fleet" },
     { key: "g s", does: "go to Storms" },
+    { key: "g d", does: "go to Deploys" },
     { key: "g a", does: "go to Advice" },
     { key: "g r", does: "go to Reassignments" },
     { key: "g h", does: "go to Health" },

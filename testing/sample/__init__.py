@@ -6,14 +6,14 @@ so that relative ranges show something. Rows of recorded captures are in `testin
 
 from __future__ import annotations
 
-from testing.sample.cluster import announced, coverage, moves, storms, verdicts
+from testing.sample.cluster import announced, coverage, deploys, moves, storms, verdicts
 from testing.sample.groups import churny, cooperative, guessed, hostile, nightly, operations, static, stuck, unknown
 from testing.sample.history import CLUSTER, History
 from testing.sample.tables import Rows, merge, write
 
 __all__ = [
-    "CLUSTER", "History", "Rows", "announced", "churny", "cooperative", "coverage", "everyday", "guessed", "hostile",
-    "merge", "moves", "nightly", "operations", "static", "storms", "stuck", "unknown", "verdicts", "write",
+    "CLUSTER", "History", "Rows", "announced", "churny", "cooperative", "coverage", "deploys", "everyday", "guessed",
+    "hostile", "merge", "moves", "nightly", "operations", "static", "storms", "stuck", "unknown", "verdicts", "write",
 ]  # fmt: skip
 
 
@@ -26,5 +26,6 @@ def everyday(now: int) -> Rows:
         moves(now),
         announced(now),
         storms(now),
+        deploys(now),
         verdicts(churny(now)),
     )

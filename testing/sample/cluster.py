@@ -1,4 +1,4 @@
-"""What the sample has beside groups: coverage, reassignments, marks, storms and verdicts. Times in ms."""
+"""What the sample has beside groups: coverage, reassignments, marks, deploys, storms and verdicts. Times in ms."""
 
 from __future__ import annotations
 
@@ -49,6 +49,29 @@ def announced(now: int) -> Rows:
                     "marked_by": None},
         ]
     }  # fmt: skip
+
+
+def deploys(now: int, group: str = "billing-worker") -> Rows:
+    """The announced deploy, after which a member stayed away, and one before that nobody announced."""
+    began = now - 28 * 60_000 - 3_000
+    newest: dict[str, Any] = {
+        "cluster": CLUSTER, "group_id": group, "started_at": began, "text": "v2.31", "evidence": "observed",
+        "ended_at": began + 60_000, "stable_at": began + 62_000, "stable_ms": 62_000, "rebalances": 4,
+        "lost_resource_seconds_min": 40.0, "lost_resource_seconds_low": 70.0, "lost_resource_seconds": 90.0,
+        "lost_resource_seconds_high": 120.0, "lost_resource_seconds_max": 150.0,
+        "restarted": ["billing-0", "billing-1"], "not_back": ["billing-2"], "not_back_hosts": ["/10.0.4.13"],
+        "members_before": 3, "members_after": 2,
+        "slowest": "billing-1", "slowest_host": "/10.0.4.12", "slowest_waited_ms": 7_200,
+        "window_start_at": began - 86_400_000, "window_end_at": began + 86_400_000,
+    }  # fmt: skip
+    before = newest | {
+        "started_at": began - 600_000, "text": None, "evidence": "inferred", "ended_at": began - 570_000,
+        "stable_at": began - 569_000, "stable_ms": 31_000, "rebalances": 6, "lost_resource_seconds_min": 20.0,
+        "lost_resource_seconds_low": 28.0, "lost_resource_seconds": 30.0, "lost_resource_seconds_high": 33.0,
+        "lost_resource_seconds_max": 40.0, "restarted": ["billing-0", "billing-1", "billing-2"], "not_back": [],
+        "not_back_hosts": [], "members_after": 3, "slowest": None, "slowest_host": None, "slowest_waited_ms": None,
+    }  # fmt: skip
+    return {"deploys": [newest, before]}
 
 
 def _hit(group: str, rebalances: int, lost: float, width: float = 0) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from deltalake import write_deltalake
 
 from pipelines.arrow_types import TYPES as STORED
 from schemas.bronze import ADMIN_OBSERVATIONS, COORDINATOR_EVENTS, COVERAGE, OFFSET_COMMITS, QUARANTINE
-from schemas.gold import BY_GROUP, CAUSES, DIFFERENCES, MARKS, STORMS, VERDICT_SUMS, VERDICTS
+from schemas.gold import BY_GROUP, CAUSES, DEPLOYS, DIFFERENCES, MARKS, STORMS, VERDICT_SUMS, VERDICTS
 from schemas.operations import OPERATIONS
 from schemas.silver import REASSIGNMENT_TABLES, SILVER
 from schemas.tables import RESOURCES, Table
@@ -51,7 +51,7 @@ def schema(table: Table) -> pa.Schema:
 
 
 def write(warehouse: Path, rows: Rows, mode: Literal["append", "overwrite"] = "append") -> None:
-    known = (*SILVER, *REASSIGNMENT_TABLES, VERDICTS, STORMS, MARKS, *OPERATIONS)
+    known = (*SILVER, *REASSIGNMENT_TABLES, VERDICTS, DEPLOYS, STORMS, MARKS, *OPERATIONS)
     for table in (*known, COVERAGE, QUARANTINE, ADMIN_OBSERVATIONS, OFFSET_COMMITS, COORDINATOR_EVENTS):
         shape = schema(table)
         data = [

@@ -11,6 +11,8 @@ from dashboards.answers.incidents.incident import Incident
 from dashboards.answers.incidents.of_episode import of_episode
 from dashboards.answers.incidents.of_rebalance import of_rebalance, rebalance_path
 from dashboards.answers.incidents.of_storm import of_storm, storm_at
+from dashboards.answers.questions.deploys import DEPLOYS
+from dashboards.answers.questions.parameters import CLUSTER, GROUP, OF_GROUP, RANGE, SEEN, limit_of, window_of
 from dashboards.answers.questions.question import (
     ApiQuestion,
     BadRequestError,
@@ -20,7 +22,7 @@ from dashboards.answers.questions.question import (
     milliseconds,
 )
 from dashboards.answers.report import report, report_values, storm_values
-from dashboards.answers.top import RANGES, top, top_values
+from dashboards.answers.top import top, top_values
 from dashboards.answers.why import Why, group_of, known_span, why, why_generation
 from dashboards.answers.why_text import why_values
 from dashboards.answers.written import at
@@ -32,15 +34,6 @@ from schemas.thresholds import DAY_MS
 GROUPS_MOST, DAYS_MOST = 1_000, 366
 INT32 = 2**31 - 1
 
-GROUP = Parameter(name="group", about="id of the consumer group", is_required=True)
-CLUSTER = Parameter(name="cluster", about="name of the cluster, if several have the group")
-RANGE = (
-    Parameter(
-        name="last", about="range that ends now; all is everything known", default="24h", choices=(*RANGES, "all")
-    ),
-    Parameter(name="from", about="first moment of the range, instead of last", is_time=True),
-    Parameter(name="to", about="end of the range, exclusive; by default now", is_time=True),
-)
 REBALANCE = (
     Parameter(name="at", about="time of the rebalance; by default what cost most in the newest episode", is_time=True),
     Parameter(name="generation", about="its generation or epoch, instead of at", kind="integer", least=0, most=INT32),
@@ -53,8 +46,6 @@ REBALANCE = (
     ),
 )
 
-SEEN = {"from": "first moment of the range", "to": "its end", "newest_records": "age of each cluster's newest record"}
-OF_GROUP = {"cluster": "name of the cluster", "group_id": "id of the group"}
 AGE = {
     "newest_record_at": "time of the cluster's newest record",
     "is_stale": "whether that is old: nothing is known of the time since",
@@ -69,22 +60,8 @@ REBALANCES = (
 LOSSES = ("lost", "lost_min", "lost_max", "lost_low", "lost_high")
 
 
-def _window(asked: QuestionContext, given: Given) -> Window | None:
-    """Return the range; None for everything that is known. Raises `BadRequestError` if it ends before it begins."""
-    end = asked.now_ms if given["to"] is None else milliseconds(given["to"])
-    if given["from"] is not None:
-        start = milliseconds(given["from"])
-    elif given["last"] == "all":
-        return None if given["to"] is None else Window(0, max(end, 1), is_live=False)
-    else:
-        start = end - RANGES[given["last"]]
-    if start >= end:
-        raise BadRequestError("The range must end after it begins: from must be before to.")
-    return Window(start, end, is_live=False)
-
-
 def _groups(asked: QuestionContext, given: Given) -> dict[str, Any]:
-    found = top(asked.lake, _window(asked, given), given["limit"], skip=given["offset"], named=given["named"] or "")
+    found = top(asked.lake, window_of(asked, given), given["limit"], skip=given["offset"], named=given["named"] or "")
     return top_values(found, **asked.state)
 
 
@@ -108,7 +85,7 @@ def _rebalance(asked: QuestionContext, given: Given) -> Why:
 def _rebalances(asked: QuestionContext, given: Given) -> dict[str, Any]:
     store = Store(asked.lake)
     group, seen = group_of(store, given["group"], given["cluster"] or ""), known_span(store)
-    window = _window(asked, given) or seen.whole
+    window = window_of(asked, given) or seen.whole
     found = store.generations(group["cluster"], group["group_id"], window)
     rows = [row for row in found.rows if window.start <= row["joined_at"] < window.end]
     shown = rows[: given["limit"]]
@@ -145,7 +122,7 @@ def _report(asked: QuestionContext, given: Given) -> dict[str, Any]:
 def _storms(asked: QuestionContext, given: Given) -> dict[str, Any]:
     store = Store(asked.lake)
     seen = known_span(store)
-    window = _window(asked, given) or seen.whole
+    window = window_of(asked, given) or seen.whole
     found = store.storms(window)
     return {
         "from": at(window.start),
@@ -172,10 +149,6 @@ def _found(asked: QuestionContext, given: Given) -> Incident:
     return of_storm(asked.lake, storm_at(asked.lake, first, first + 999))
 
 
-def _limit(most: int) -> Parameter:
-    return Parameter(name="limit", about="most rows of the answer", kind="integer", default=50, least=1, most=most)
-
-
 QUESTIONS: Sequence[ApiQuestion] = (
     ApiQuestion(
         name="groups",
@@ -183,7 +156,7 @@ QUESTIONS: Sequence[ApiQuestion] = (
         parameters=(
             *RANGE,
             Parameter(name="named", about="only groups whose id contains this text"),
-            _limit(GROUPS_MOST),
+            limit_of(GROUPS_MOST),
             Parameter(name="offset", about="rows to skip", kind="integer", default=0, least=0, most=10**9),
         ),
         keys=SEEN
@@ -217,7 +190,7 @@ QUESTIONS: Sequence[ApiQuestion] = (
     ApiQuestion(
         name="rebalances",
         about="The rebalances of a group in a range of time, the newest first, each with its duration and loss.",
-        parameters=(GROUP, CLUSTER, *RANGE, _limit(GENERATION_ROWS)),
+        parameters=(GROUP, CLUSTER, *RANGE, limit_of(GENERATION_ROWS)),
         keys=OF_GROUP
         | {
             "from": SEEN["from"],
@@ -270,6 +243,7 @@ QUESTIONS: Sequence[ApiQuestion] = (
         },
         answer=_storms,
     ),
+    DEPLOYS,
     ApiQuestion(
         name="incident",
         about="All that is known of a rebalance, an episode or a storm: story, members, cost, timeline of evidence.",

@@ -25,6 +25,7 @@ GIVEN = {
     "advice": {"group": "imports-joiner"},
     "report": {"days": 366},
     "storms": {"last": "all"},
+    "deploys": {"last": "all", "group": "scoring-worker"},
     "incident": {"group": "imports-joiner", "generation": 9},
 }
 

@@ -24,6 +24,7 @@ PAGES = {
     "rebalance": f"/rebalance?{GROUP}&incarnation=0&generation=5",
     "storms": "/storms?from=all",
     "storm": "/storms?storm=together",
+    "deploys": "/deploys?from=all",
     "advice": "/advice",
     "reassignments": "/reassignments?from=all",
     "health": "/health",
@@ -31,6 +32,10 @@ PAGES = {
 }
 RULES = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]}
 BAD = ("serious", "critical")
+
+
+def two_deploys(now: int) -> str:
+    return f"/deploys?{GROUP}&deploy={sample.deploys(now)['deploys'][0]['started_at']}"
 
 
 @pytest.fixture(scope="module")
@@ -57,11 +62,12 @@ def described(tmp_path_factory, now) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("width", [1440, 390])
-@pytest.mark.parametrize("page", PAGES)
-def test_axe_finds_no_serious_fault(window, described, page, width) -> None:
+@pytest.mark.parametrize("page", [*PAGES, "two deploys"])
+def test_axe_finds_no_serious_fault(window, described, now, page, width) -> None:
+    path = PAGES[page] if page in PAGES else two_deploys(now)
     with window.page(described, (width, 900)) as watched:
         watched.page.emulate_media(reduced_motion="reduce")
-        opened = watched.open(PAGES[page], "#page .head, #page .empty")
+        opened = watched.open(path, "#page .head, #page .empty")
         opened.wait_for_load_state("networkidle")
         found = {}
         for theme in ("light", "dark"):

@@ -19,6 +19,7 @@ PAGES = {
     "rebalance": f"/rebalance?{GROUP}&generation=5",
     "storms": "/storms?from=now-6h",
     "storm": "/storms?storm=together",
+    "deploys": "/deploys?from=now-6h",
     "reassignments": "/reassignments?from=now-6h",
     "advice": "/advice",
     "health": "/health",

@@ -19,7 +19,7 @@ from dashboards.urlstate import PATHS, group_hash
 from dashboards.web.access import Access
 from jobs.cli import main as regroup
 from pipelines.arrow_types import stored
-from schemas.gold import ADVICE, ALERTS, CLUSTER_PATTERNS, DIAGNOSES, PATTERNS, STORMS, VERDICTS
+from schemas.gold import ADVICE, ALERTS, CLUSTER_PATTERNS, DEPLOYS, DIAGNOSES, PATTERNS, STORMS, VERDICTS
 from testing import sample
 from tests.whole_rows import of_table, whole
 
@@ -84,7 +84,7 @@ def shared(tmp_path_factory, now) -> Path:
     ]  # fmt: skip
     sample.write(folder, rows)
     about = {"cluster": sample.CLUSTER, "as_of": now, "window_start_at": now - 1, "window_end_at": now}
-    for table in (ADVICE, DIAGNOSES, VERDICTS, PATTERNS, ALERTS):
+    for table in (ADVICE, DIAGNOSES, VERDICTS, DEPLOYS, PATTERNS, ALERTS):
         described = [_gold(table, team, about) for team in TEAMS]
         rows_of_table = stored([whole(of_table(row, table), table) for row in described], table)
         write_deltalake(f"{folder}/{table.name}", rows_of_table, mode="append")
@@ -114,7 +114,8 @@ def _gold(table, team: str, about: dict) -> dict:
         "cause": "deploy", "is_normal": False, "instances": [f"{team}-instance"], "evidence": "observed",
         "verdict": "broker", "hosts": [f"{team}-host"], "proof": [f"{team}-proof"], "incarnation": 0, "generation_id": 2,
         "settings": {"java": f"{team}-setting"}, "preconditions": [f"met: {team}-precondition"],
-        "pattern": "rejoin_loop", "ended_at": None, "sources": ["topic"],
+        "pattern": "rejoin_loop", "ended_at": None, "sources": ["topic"], "restarted": [f"{team}-instance"],
+        "not_back": [f"{team}-client"], "not_back_hosts": [f"{team}-host"],
     }  # fmt: skip
     return numbers | words | times | about | more
 

@@ -88,7 +88,7 @@ def test_no_name_becomes_an_element_a_link_or_a_formula(store, now, name) -> Non
         assert_harmless(printed)
 
 
-@pytest.mark.parametrize("path", ["/", "/storms", "/advice", "/reassignments", "/health"])
+@pytest.mark.parametrize("path", ["/", "/storms", "/deploys", "/advice", "/reassignments", "/health"])
 def test_pages_of_many_names_hold_them_as_text(store, now, path) -> None:
     for search in ("?from=all", "?from=all&skip=30", *(f"?from=all&q={text}" for text in ("script", "alert", "$"))):
         made, _, _ = page(store, path, search, None, now)
