@@ -18,6 +18,7 @@ from jobs.config.errors import UserError
 from jobs.config.permissions import warnings
 from jobs.config.settings import Settings
 from jobs.config.terminal import guard_streams, trace_crashes, warn
+from jobs.deploys.arguments import add_arguments as add_deploys
 from jobs.incidents.arguments import add_arguments
 from jobs.spark.jvm_failure import jvm_death_named
 from jobs.spark.lost_worker import repeated
@@ -46,7 +47,7 @@ COMMANDS = {
     "why": ("jobs.why", "run"),
     "top": ("jobs.top", "run"),
     "advise": ("jobs.advise", "run"),
-    "deploys": ("jobs.deploys", "run"),
+    "deploys": ("jobs.deploys.deploys", "run"),
     "report": ("jobs.report", "run"),
     "incident": ("jobs.incidents.incident", "run"),
     "mcp": ("jobs.assistants.mcp_server", "run"),
@@ -287,18 +288,15 @@ def _answers(add: Callable[[str, str], argparse.ArgumentParser]) -> None:
     why = add("why", "say why a group rebalanced: verdict, who, cost, what would have avoided it, proof")
     advise = add("advise", "say what a group should change, what that saves, and what to paste")
     top = add("top", "list the groups that lost most in a range of time")
-    deploys = add("deploys", "list deploys: cost against those before, time to stable, who did not come back")
-    for of_group in (why, advise, deploys):
-        of_group.add_argument("group", metavar="GROUP", nargs="?" if of_group is deploys else None, help="group id")
+    for of_group in (why, advise):
+        of_group.add_argument("group", metavar="GROUP", help="group id")
         of_group.add_argument("--cluster", metavar="NAME", help="name of the cluster, if several have the group")
-    for command in (why, advise, top, deploys):
+    for command in (why, advise, top):
         command.add_argument("--json", action="store_true", help="print the answer as JSON")
     top.add_argument("--last", choices=RANGES, default="24h", help="range of time that ends now (default: %(default)s)")
-    deploys.add_argument(
-        "--last", choices=RANGES, default="7d", help="range of time that ends now (default: %(default)s)"
-    )
-    deploys.add_argument("--compare", action="store_true", help="the group's newest deploy against the one before")
     top.add_argument("--rows", type=int, default=20, metavar="N", help="number of groups (default: %(default)s)")
+    text = "list deploys: cost against those before, time to stable, who did not come back"
+    add_deploys(add("deploys", text), RANGES)
     report = add("report", "write a report of the last days: what rebalances cost by cause, group and storm")
     report.add_argument("--days", type=int, default=7, metavar="N", help="number of days (default: %(default)s)")
     report.add_argument(
