@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from pipelines.gold.deploys.restarts import restarts, rounds
+from pipelines.gold.deploys.restarts import Restarts, restarts, rounds
 from pipelines.gold.deploys.runs import BEFORE_MS, GAP_MS, LONGEST_MS, Run, is_planned, runs
 from pipelines.gold.deploys.stops import stops
 from pipelines.gold.diagnosis.losses import overtaken
@@ -56,18 +56,26 @@ def deploy_rows(
     return [
         row
         for run in runs(near, announced)
-        for each in _divided(run, known)
+        if run.until >= start_ms and (run.mark.at if run.mark else run.rebalances[0]["joined_at"] - MARK_MS) < end_ms
+        for each, found in _divided(run, known)
         if each.is_deploy and start_ms <= _started_at(each, known) < end_ms
-        if (row := _row(each, known, (first, last))) is not None
+        if (row := _row(each, found, known, (first, last))) is not None
     ]
 
 
-def _divided(run: Run, known: _History) -> Iterator[Run]:
+def _divided(run: Run, known: _History) -> Iterator[tuple[Run, Restarts]]:
+    """Yield the deploys of a run, each with what its members did."""
+    found = _restarts(run, known)
     if not any(map(is_planned, run.rebalances)):
-        yield run
+        yield run, found
         return
-    rows = known.of(run)
-    yield from rounds(run, restarts(known.windows, run, rows, rows[0]["joined_at"]), known.parts)
+    for each in rounds(run, found, known.parts):
+        is_whole = len(each.rebalances) == len(run.rebalances)
+        yield each, found if is_whole else _restarts(each, known)
+
+
+def _restarts(run: Run, known: _History) -> Restarts:
+    return restarts(known.windows, run, known.of(run), _started_at(run, known))
 
 
 def _started_at(run: Run, known: _History) -> int:
@@ -82,13 +90,12 @@ def _started_at(run: Run, known: _History) -> int:
     return min(joined, max(began, least))
 
 
-def _row(run: Run, known: _History, limits: tuple[int, int]) -> DeployOfGroup | None:
+def _row(run: Run, found: Restarts, known: _History, limits: tuple[int, int]) -> DeployOfGroup | None:
     """Return the row of a deploy; None if the group was not there yet."""
     started_at, rows = _started_at(run, known), known.of(run)
     base = known.before(min([started_at, *(g["joined_at"] for g in rows[:1])]))
     if base is None and not rows:
         return None
-    found = restarts(known.windows, run, rows, started_at)
     numbers = {number(g) for g in rows}
     stalls = known.windows.stalls_since([g for g in (base, *rows) if g is not None], 0)
     stopped = stops(stalls, known.windows.generations, numbers, found.returned)
