@@ -76,7 +76,8 @@ class State:
     `start` and `end` are `now-1h`, `all` or epoch milliseconds; local times are converted to epoch milliseconds. `tz`
     is empty for UTC. `zoom` holds the first and last millisecond of the visible part, on a page with a fixed span (a
     rebalance, a storm). `lanes` holds the labels of the members at the top of a group's page. `heat` is what the
-    heatmap of the fleet shows: `rebalances`, or empty for the loss. `at` and `against` are instants in milliseconds.
+    heatmap of the fleet shows: `rebalances`, or empty for the loss. `at`, `deploy` (the
+    start of a deploy) and `against`, to compare either with, are instants in milliseconds.
     """
 
     page: str | None
@@ -97,7 +98,6 @@ class State:
     lanes: tuple[str, ...] = ()
     heat: str = ""
     at: int | None = None
-    against: int | None = None
     notices: tuple[str, ...] = ()
 
     def href(self, page: str, **changes: object) -> str:
@@ -159,7 +159,8 @@ def parse(pathname: str | None, search: str | None) -> State:
         tz = ""
     with shown_in_zone(tz):
         start, end = _moment(values.get("from", ""), min), _moment(values.get("to", ""), max)
-        at, against = (_instant(values, key, notices) for key in ("at", "against"))
+        at = _instant(values, "at", notices)
+        against, deploy = _instant(values, "against", notices), _instant(values, "deploy", notices)
     if start and start not in (ALL, *SPANS) and not start.isdecimal():
         notices.append("The address's “from” is no time range: showing the default range.")
         start = end = ""
@@ -169,15 +170,14 @@ def parse(pathname: str | None, search: str | None) -> State:
     return replace(
         state,
         at=at,
-        against=None if at is None else against,
+        against=against,
         incarnation=incarnation or 0,
         skip=max(0, skip or 0),
         generation=_whole(values, "generation", notices),
         start=start,
         end=end,
         tz=tz,
-        deploy=_start(values, "deploy", notices),
-        against=_start(values, "against", notices),
+        deploy=deploy,
         zoom=_zoom(values.get("zoom", ""), notices),
         notices=tuple(notices),
     )
@@ -213,16 +213,6 @@ def _zoom(text: str, notices: list[str]) -> tuple[int, int] | None:
         notices.append("The address's “zoom” is no span of time: showing all of it.")
         return None
     return int(first), int(last)
-
-
-def _start(values: dict[str, str], key: str, notices: list[str]) -> int | None:
-    text = values.get(key, "")
-    if not text:
-        return None
-    if not MOMENT.fullmatch(text) or int(text) > LATEST:
-        notices.append(f"The address's “{key}” is no start of a deploy.")
-        return None
-    return int(text)
 
 
 def _whole(values: dict[str, str], key: str, notices: list[str]) -> int | None:

@@ -8,6 +8,7 @@ from dash import dcc, html
 from dash.development.base_component import Component
 
 from dashboards.lake.lake import Row
+from dashboards.pages.changes_section import changes_section
 from dashboards.queries.gold_store import ADVICE_GROUPS
 from dashboards.queries.store import Store
 from dashboards.text import ABSENT, amount, instant, span, visible
@@ -15,7 +16,6 @@ from dashboards.urlstate import State
 from dashboards.views.components import Cell, aria, empty, paging_links, table
 from dashboards.views.diagnoses import diagnosis_section
 from dashboards.views.sentences import action
-from dashboards.views.setting_changes import changes_section
 from dashboards.zone import zone
 from schemas import written
 from schemas.states import AdviceAction, AdviceStatus

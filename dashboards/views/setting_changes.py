@@ -1,18 +1,9 @@
-"""Changes of settings in words: what changed, whether it helped, and the figures for it."""
+"""Changes of settings in words: what changed, and whether it helped."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from dash import dcc, html
-from dash.development.base_component import Component
-
-from dashboards.figures.absence_costs import absence_costs_figure
 from dashboards.lake.lake import Row
-from dashboards.text import ABSENT, amount, instant, visible
-from dashboards.urlstate import State
-from dashboards.views.components import Cell, panel, table
-from dashboards.zone import zone
+from dashboards.text import ABSENT, amount, visible
 from schemas import written
 from schemas.states import AdviceStatus, GroupSetting
 from schemas.written import count
@@ -34,13 +25,6 @@ WORDS = {
     GroupSetting.REBALANCE_TIMEOUT: "rebalance timeout",
     GroupSetting.CLIENT_LIBRARY: "client library",
 }
-FIRST = 3
-"""Changes that are listed at once. The others are folded, so that advice follows soon on a narrow screen."""
-
-HEAD = (
-    "Changed at", "Group", "Setting", "Did it help?", "Absence before", "Absence since", "Saved, measured", "90 %",
-    "Saved, predicted", "Interval",
-)  # fmt: skip
 
 
 def what_changed(change: Row) -> str:
@@ -66,9 +50,10 @@ def outcome(change: Row) -> str:
             f"{ENOUGH} on each side."
         )
     limits = written.signed_between(change["saving_measured_low"], change["saving_measured_high"])
+    mean_before, mean_after = cost_of_each(change, "before"), cost_of_each(change, "after")
     text = (
-        f"{verdict}. {count(after, 'absence')} since cost {_each(change, 'after')} resource-seconds each, instead of "
-        f"{_each(change, 'before')} each for the {before:,} before. Saved: "
+        f"{verdict}. {count(after, 'absence')} since cost {mean_after} resource-seconds each, instead of {mean_before} "
+        f"each for the {before:,} before. Saved: "
         f"{written.signed(change['saving_measured'])} (90 %: {limits}), measured."
     )
     if change["status"] == AdviceStatus.TRIED:
@@ -82,58 +67,7 @@ def outcome(change: Row) -> str:
     return text
 
 
-def _each(change: Row, side: str) -> str:
+def cost_of_each(change: Row, side: str) -> str:
+    """Return the mean cost of the absences on a side, `before` or `after`, or a dash if there is none."""
     number = change[f"absences_{side}"]
     return amount(change[f"lost_{side}"] / number) if number else ABSENT
-
-
-def changes_section(changes: Sequence[Row], state: State, *, is_drawn: bool) -> list[Component]:
-    """Return a panel with the changes, newest first, and with `is_drawn` a figure of each; nothing without changes."""
-    if not changes:
-        return []
-    text = (
-        "Each change of settings that all members of a group made: what an absence of an instance cost before and "
-        "since. Predictions are replays of the history before the change."
-    )
-    rows = [_cells(change, state) for change in changes]
-    earlier = [html.Details([html.Summary(f"{count(len(rows) - FIRST, 'earlier change')}"), table(HEAD, rows[FIRST:])])]
-    listed = html.Section(
-        [
-            html.H2("Did it help?"),
-            html.P(text, className="quiet"),
-            table(HEAD, rows[:FIRST]),
-            *(earlier if len(rows) > FIRST else []),
-        ],
-        className="panel",
-    )
-    return [listed, *(_drawn(number, change) for number, change in enumerate(changes) if is_drawn and change["costs"])]
-
-
-def _cells(change: Row, state: State) -> list[Cell]:
-    measured, predicted = change["saving_measured"], change["saving_predicted"]
-    return [
-        f"{instant(change['changed_at'])[:19]}",
-        dcc.Link(visible(change["group_id"], 60), href=state.href("advice", q=change["group_id"])),
-        what_changed(change),
-        HELPED[change["status"]],
-        f"{_each(change, 'before')} ({change['absences_before']:,} times)",
-        f"{_each(change, 'after')} ({change['absences_after']:,} times)",
-        ABSENT if measured is None else written.signed(measured),
-        ABSENT
-        if measured is None
-        else written.signed_between(change["saving_measured_low"], change["saving_measured_high"]),
-        ABSENT if predicted is None else written.signed(predicted),
-        ABSENT
-        if predicted is None
-        else written.signed_between(change["saving_predicted_low"], change["saving_predicted_high"]),
-    ]
-
-
-def _drawn(number: int, change: Row) -> Component:
-    title = f"{visible(change['group_id'], 60)}: {what_changed(change)}"
-    text = f"{instant(change['changed_at'])[:19]} {zone()}. {outcome(change)}"
-    if change["saving_predicted"] is not None:
-        text += " The diamond is the predicted cost of an absence."
-    rows = [(instant(c["stopped_ms"]), amount(c["lost_resource_seconds"])) for c in change["costs"]]
-    as_table = table(("Absent since (UTC)", "Lost resource-seconds"), rows)
-    return panel(title, text, absence_costs_figure(change), name=f"change-{number}", table=as_table)

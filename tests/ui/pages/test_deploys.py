@@ -74,7 +74,7 @@ def test_wrong_addresses_are_said_and_show_the_rest(store, now, began) -> None:
     assert "2 deploys of 1 group" in words(shown(store, f"?{GROUP}&deploy=7", now))
     text = words(shown(store, f"?{GROUP}&deploy={began[0]}&against=7", now))
     assert "There is no such deploy to compare with." in text
-    assert "“deploy” is no start of a deploy" in words(shown(store, "?deploy=yesterday", now))
+    assert "“deploy” is no time" in words(shown(store, "?deploy=yesterday", now))
 
 
 def test_what_is_missing_is_said_in_words(store, tmp_path, now) -> None:

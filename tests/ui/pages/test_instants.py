@@ -80,7 +80,7 @@ def test_the_page_compares_two_instants(recorded, generations) -> None:
 
 def test_an_instant_that_is_no_time_is_a_notice() -> None:
     state = parse("/group", "?cluster=churn&group=g&at=noon&against=1")
-    assert (state.at, state.against) == (None, None)
+    assert (state.at, state.against) == (None, 1)
     assert "The address's “at” is no time." in state.notices
 
 
