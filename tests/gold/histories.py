@@ -98,6 +98,7 @@ class EagerGroup:
             | {"prepared_at_latest": joined, "sync_ms": 5, "rebalance_ms": wait + 5, "trigger": trigger}
             | {"joined_member_ids": new, "left_member_ids": left}
             | {"resources_assigned": len(self.owners), "outcome": "completed", "source_offset": self.generation}
+            | {"member_count": len(members), "last_completed_at": None}
             | {"not_costed": None, "join_ms": wait if self.logged else None}
             | {"source_partition": 3}
             | {"trigger_evidence": "observed" if self.logged else "inferred", "trigger_member_id": named}

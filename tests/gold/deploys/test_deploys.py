@@ -22,18 +22,11 @@ NOON = MIDNIGHT + 12 * HOUR_MS
 
 def deploys(group: Group | dict, marks=(), since: int = -START) -> list[dict[str, Any]]:
     silver = group.silver() if isinstance(group, Group) else group
-    for g in silver["generations"]:
-        g.setdefault("member_count", len([m for m in silver["generation_members"] if _is_of(m, g)]))
-        g.setdefault("last_completed_at", None)
     found = gold_rows(
         "kafka", "orders-app", silver, broker=broker({}), config=AnalysisConfig(),
         since_ms=START + since, until_ms=0, marks=marks, tables=(DEPLOYS,),
     )  # fmt: skip
     return [dict(row) for row in found["deploys"]]
-
-
-def _is_of(member: dict, g: dict) -> bool:
-    return (member["incarnation"], member["generation_id"]) == (g["incarnation"], g["generation_id"])
 
 
 def mark(at: int, text: str = "v2.31", *groups: str) -> dict[str, Any]:
