@@ -34,7 +34,7 @@ from schemas.bronze import (
     OFFSET_COMMITS,
     QUARANTINE,
 )
-from schemas.gold import ADVICE, ALERTS, GROUP_TABLES, STORMS
+from schemas.gold import ADVICE, ALERTS, DEPLOYS, GROUP_TABLES, STORMS
 from schemas.operations import QUALITY_RESULTS
 from schemas.silver import GENERATIONS, SILVER
 from schemas.tables import Table
@@ -132,6 +132,9 @@ def described(recorded) -> tuple[Path, str]:
     stuck = about | {"alert_name": "stuck", "subject": group}
     storm = about | {"alert_name": "storm", "subject": "", "summary": f"{group} and other-group"}
     FolderTables(recorded).append(ALERTS, [whole(stuck, ALERTS), whole(storm, ALERTS)])
+    mine = about | {"group_id": group, "evidence": "inferred"}
+    other = about | {"group_id": "other-group", "evidence": "observed", "text": f"v2 of {group}"}
+    FolderTables(recorded).append(DEPLOYS, [whole(mine, DEPLOYS), whole(other, DEPLOYS)])
     hit = [{"group_id": g, "rebalances": 2, "lost_resource_seconds": 1.5} for g in (group, "other-group")]
     both = {"cluster": CLUSTER, "storm_id": "s", "started_at": 1, "group_ids": [group, "other-group"], "by_group": hit}
     write_deltalake(table_path(recorded, STORMS), arrow(STORMS, [both]), mode="append")

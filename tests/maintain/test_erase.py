@@ -12,11 +12,13 @@ from jobs.cli import main
 from jobs.erase import erase
 from jobs.retention.erased_name import Name
 from jobs.tables.delta_io import table_path
+from jobs.tables.tables import FolderTables
 from schemas.bronze import COORDINATOR_EVENTS, COORDINATOR_RECORDS, OFFSET_COMMITS, QUARANTINE
-from schemas.gold import ALERTS, STORMS
+from schemas.gold import ALERTS, DEPLOYS, STORMS
 from schemas.silver import GENERATION_MEMBERS, GENERATIONS, GROUPS
 from tests.jobs.conftest import differing, silver
 from tests.maintain.conftest import CLUSTER, contents, rows, silver_again
+from tests.whole_rows import whole
 
 
 def but(rows: dict[str, list[str]], group: str) -> dict[str, list[str]]:
@@ -35,6 +37,8 @@ def test_a_group_is_in_no_file_any_more_and_the_rows_of_others_stay(spark, descr
     (storm,) = rows(warehouse, ALERTS)
     assert storm["summary"].startswith("~")
     assert storm["summary"].endswith(" and other-group")
+    (deploy,) = rows(warehouse, DEPLOYS)
+    assert (deploy["group_id"], deploy["text"][:7]) == ("other-group", "v2 of ~")
     (both,) = rows(warehouse, STORMS)
     assert [each["group_id"] for each in both["by_group"]] == both["group_ids"], "what is left of the name is one mark"
     assert both["by_group"][1] == {**both["by_group"][0], "group_id": "other-group"}
@@ -53,11 +57,15 @@ def test_a_group_is_in_no_file_any_more_and_the_rows_of_others_stay(spark, descr
 
 def test_a_host_gives_way_to_a_mark_in_text_and_bytes_and_records_can_still_be_read(spark, recorded) -> None:
     host = next(row["client_host"] for row in rows(recorded, GENERATION_MEMBERS))
+    stayed = {"cluster": CLUSTER, "group_id": "g", "started_at": 1, "evidence": "inferred", "slowest_host": host}
+    FolderTables(recorded).append(DEPLOYS, [whole(stayed | {"not_back_hosts": [host]}, DEPLOYS)])
     standing = silver(recorded)
     receipt = erase(spark, recorded, Name.of(CLUSTER, group=None, host=host), vacuum_days=7.0)
     assert receipt["old_files_kept_until"][:10] > receipt["erased_at"][:10]
     after = silver(recorded)
     (mark,) = {row["client_host"] for row in rows(recorded, GENERATION_MEMBERS)}
+    (deploy,) = rows(recorded, DEPLOYS)
+    assert [deploy["slowest_host"]] == deploy["not_back_hosts"] == [mark]
     assert len(mark) == len(host)
     assert mark.startswith("/~")
     assert {} == differing({n: sorted(r.replace(host, mark) for r in found) for n, found in standing.items()}, after)
