@@ -76,7 +76,7 @@ def not_back(row: Row, newest: int) -> str:
     if not names:
         return "all came back" if len(row["restarted"]) else "none left"
     is_early = newest < (row["ended_at"] or row["started_at"]) + HOUR_MS
-    return f"{_named(names)}{' so far' if is_early else ''}"
+    return f"{'so far ' if is_early else ''}{_named(names)}"
 
 
 def slowest(row: Row) -> str:
