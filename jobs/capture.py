@@ -18,6 +18,7 @@ from jobs.kafka.admin_poll import MOVING_S, Poller
 from jobs.kafka.kafka_client import admin, topic_ends, unreachable
 from jobs.kafka.kafka_read import Range, RangeReader
 from pipelines.event_sources import Claim, may_send
+from pipelines.kubernetes.messages import facts_of_message, may_be_kubernetes
 from pipelines.log_envelopes import Observation, unwrap
 from schemas.records import OFFSETS_TOPIC
 
@@ -129,12 +130,16 @@ def _marks_of(topic: str, cluster: Cluster) -> Iterator[tuple[int, str]]:
 
 
 def _marks(records: Records, sources: Sequence[EventSource]) -> Iterator[tuple[int, str]]:
-    """Yield the timestamp of each mark, in ms, and its JSON line."""
+    """Yield the timestamp of each mark and each change of a pod, in ms, and its JSON line."""
     for number, (value, at) in enumerate(zip(records.value, records.timestamp_ms.tolist(), strict=True)):
+        headers = records.headers[number] if records.headers else ()
+        if may_be_kubernetes(value) and may_send(Claim.KUBERNETES, sources, headers):
+            for fact in facts_of_message(value):
+                yield at, json.dumps(fact.body | {"observed_at_ms": at}, separators=(",", ":")) + "\n"
         message = unwrap(value) if value is not None and b'"mark"' in value else None
         if not isinstance(message, Observation) or message.kind != "mark":
             continue
-        if may_send(Claim.MARK, sources, records.headers[number] if records.headers else ()):
+        if may_send(Claim.MARK, sources, headers):
             body = {**message.body, "observed_at_ms": at, "source": str(message.body.get("source", "mark"))}
             yield at, json.dumps(body, separators=(",", ":")) + "\n"
 

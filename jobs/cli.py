@@ -321,7 +321,7 @@ def _capture(capture: argparse.ArgumentParser) -> None:
 
 
 def _mark(mark: argparse.ArgumentParser) -> None:
-    kinds = ", ".join(MarkKind)
+    kinds = ", ".join(kind for kind in MarkKind if kind != MarkKind.KUBERNETES)
     mark.add_argument("text", metavar="TEXT", help="text of the mark, such as v2.31")
     mark.add_argument("--kind", default=MarkKind.DEPLOY.value, help=f"{kinds} (default: %(default)s)")
     mark.add_argument(

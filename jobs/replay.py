@@ -29,6 +29,8 @@ from jobs.tables.new_rows import NewRows
 from pipelines.bronze_batch import bronze_rows
 from pipelines.coordinator_events import Unreadable
 from pipelines.decoding.source_record import SourceRecord
+from pipelines.kubernetes.observation_rows import rows_of_lines
+from pipelines.kubernetes.pod_facts import KIND, PodFact, fact
 from pipelines.limits import DEFAULT_LIMITS, Limits
 from pipelines.log_layouts import layout, zone
 from pipelines.log_lines import PlacedLine, line_rows
@@ -154,12 +156,13 @@ def bronze_of(batch: CaptureRecords, cluster: str, meta: dict[str, Any], limits:
     """Return the batch as bronze rows by table name."""
     rows: Rows = dict(bronze_rows(batch.records, cluster=cluster, log_epoch=0, limits=limits))
     time_zone, reader = zone(meta.get("log_time_zone") or "UTC"), layout(meta.get("log_pattern") or "default")
-    lines = (PlacedLine(e.file, e.number, e.text, e.broker_id, e.is_oversized) for e in batch.lines)
+    lines = [PlacedLine(e.file, e.number, e.text, e.broker_id, e.is_oversized) for e in batch.lines]
     events, refused = line_rows(lines, cluster=cluster, layout=reader, zone=time_zone)
     rows[COORDINATOR_EVENTS.name] = events
     seen, unreadable = _observations(cluster, batch.observations)
-    rows[QUARANTINE.name] = [*rows.get(QUARANTINE.name, []), *refused, *unreadable]
-    rows[ADMIN_OBSERVATIONS.name] = seen
+    pods, unusable, _ = rows_of_lines(lines, cluster=cluster)
+    rows[QUARANTINE.name] = [*rows.get(QUARANTINE.name, []), *refused, *unreadable, *unusable]
+    rows[ADMIN_OBSERVATIONS.name] = [*seen, *pods]
     return rows
 
 
@@ -171,12 +174,23 @@ def _observations(cluster: str, lines: list[tuple[int, dict[str, Any] | Refused]
             refused.append(_quarantined(cluster, number, *body))
             continue
         row = _observation(cluster, number, body)
-        found = mark(body, row["observed_at"]) if row["kind"] == "mark" else None
+        found = _dated(row["kind"], body, row["observed_at"])
         if isinstance(found, Unreadable):
             refused.append(_quarantined(cluster, number, found.reason, found.detail, row["body"]))
         else:
-            seen.append(row | {"observed_at": found.marked_at} if found else row)
+            seen.append(row | {"observed_at": found})
     return seen, refused
+
+
+def _dated(kind: str, body: dict[str, Any], observed_at: datetime) -> datetime | Unreadable:
+    """Return the time of an observation: of marks and changes of pods, when they happened."""
+    if kind == KIND:
+        found = fact(body)
+        return found.at if isinstance(found, PodFact) else found
+    if kind != "mark":
+        return observed_at
+    announced = mark(body, observed_at)
+    return announced if isinstance(announced, Unreadable) else announced.marked_at
 
 
 def _quarantined(cluster: str, number: int, reason: QuarantineReason, detail: str, raw: str) -> Row:

@@ -15,6 +15,8 @@ from pipelines.bronze_batch import count
 from pipelines.coordinator_events import UNREAD, ParsedEvent, Unreadable
 from pipelines.decoding.record_times import instant
 from pipelines.event_sources import Claim, EventSource, claim_of_line, source_of
+from pipelines.kubernetes.messages import KubernetesContent, kubernetes, may_be_kubernetes
+from pipelines.kubernetes.observation_rows import UNKEPT, observation_rows
 from pipelines.line_reading import read_line
 from pipelines.log_envelopes import LARGEST_MESSAGE, Observation, unwrap
 from pipelines.log_layouts import known_layout, known_zone, layout, zone
@@ -90,21 +92,54 @@ class TopicReader:
         if source is None and self.sources:
             why = "no source in the settings sends such messages"
             return [self._refused(Unreadable(QuarantineReason.UNTRUSTED_SOURCE, why), records, at)]
-        content = unwrap(records.value[at], largest=self.largest)
+        value = records.value[at]
+        seen = self._seen(value)
+        if seen is not None:
+            value = None if seen.rest is None else seen.rest.encode("utf-8", "replace")
+        content = [] if seen is not None and value is None else unwrap(value, largest=self.largest)
         if isinstance(content, Observation):
             return [self._observation(content, source, records, at)]
         if isinstance(content, Unreadable):
             return [self._refused(content, records, at)]
         rows: Kept = []
         refused: list[Unreadable] = []
+        pods = [seen] if seen is not None else []
         for number, line in enumerate(content):
+            if (inner := kubernetes(line.line)) is not None:
+                pods.append(inner)
+                continue
             found = self._event(line, source, records, at, number)
             if isinstance(found, Unreadable):
                 refused.append(found)
             elif found is not None:
                 rows.append((COORDINATOR_EVENTS.name, found))
+        rows += self._pods(pods, source, records, at, refused)
         # Quarantine has one row per message, however many of its lines are unreadable.
         return [*rows, self._first_refused(refused, records, at)] if refused else rows
+
+    def _seen(self, value: bytes | None) -> KubernetesContent | None:
+        """Return what a message shows of Kubernetes; None if it is another message, or too large."""
+        if value is None or len(value) > self.largest or not may_be_kubernetes(value):
+            return None
+        return kubernetes(value.decode("utf-8", "replace"))
+
+    def _pods(
+        self,
+        pods: list[KubernetesContent],
+        source: EventSource | None,
+        records: Records,
+        at: int,
+        refused: list[Unreadable],
+    ) -> Kept:
+        """Return the rows of a message's facts about pods, and add to `refused` why others cannot be used."""
+        found = [each for one in pods for each in one.facts]
+        if found and source is not None and (refusal := source.refusal(Claim.KUBERNETES, None)):
+            refused.append(Unreadable(QuarantineReason.UNTRUSTED_SOURCE, refusal))
+            return []
+        refused += [why for one in pods for why in one.refused]
+        place = f"{records.partition[at]}-{records.offset[at]}"
+        rows = observation_rows(found, self.cluster, place)
+        return [(ADMIN_OBSERVATIONS.name, row) for row in rows]
 
     def _first_refused(self, refused: list[Unreadable], records: Records, at: int) -> tuple[str, Row]:
         """Return the row of the first unreadable line. Lines that are only unknown come after all others."""
@@ -167,6 +202,9 @@ class TopicReader:
 
     def _refused(self, why: Unreadable, records: Records, at: int) -> tuple[str, Row]:
         row = records.row(at, self.cluster) | {"source": self.topic, "reason": str(why.reason), "detail": why.detail}
+        if may_be_kubernetes(row["raw_value"]):
+            row["raw_value"] = None
+            row["detail"] += UNKEPT
         for column in ("raw_key", "raw_value"):
             # A compressed message of 1 MB may unpack to 1,000 MB.
             if row[column] is not None and len(row[column]) > self.largest:

@@ -22,12 +22,15 @@ _WORKER_KINDS = frozenset(str(kind) for kind in WORKER_KINDS)
 
 
 class Claim(StrEnum):
-    """The type of a message: a log line of one of three programs, a mark, or another message of Regroup."""
+    """The type of a message: a log line of one of three programs, a mark, an object of Kubernetes, or another message
+    of Regroup.
+    """
 
     COORDINATOR = "coordinator"
     CONTROLLER = "controller"
     CONNECT = "connect"
     MARK = "mark"
+    KUBERNETES = "kubernetes"
     ADMIN = "admin"
 
 

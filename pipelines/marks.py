@@ -1,4 +1,7 @@
-"""Marks: events that people or CI announce (deploys, maintenance, incidents), from JSON to rows of `marks`."""
+"""Marks: events that people or CI announce (deploys, maintenance, incidents), from JSON to rows of `marks`.
+
+Changes of pods that Kubernetes reported become rows of the same table.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +12,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pipelines.coordinator_events import Unreadable
 from pipelines.decoding.record_times import EPOCH, LAST_MS, instant
+from pipelines.kubernetes.mark_rows import pod_mark_rows
+from pipelines.kubernetes.pod_facts import KIND
 from schemas.states import MarkKind, QuarantineReason
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+
+ANNOUNCED = tuple(kind for kind in MarkKind if kind != MarkKind.KUBERNETES)
+"""The kinds that people and CI may announce."""
 
 LONGEST = 1_000
 """Maximum length of a text or a name, in characters."""
@@ -36,7 +44,7 @@ class Mark(NamedTuple):
 def mark(body: Mapping[str, Any], received_at: datetime | None) -> Mark | Unreadable:
     """Return the mark in a JSON object, at `received_at` if the object has no time.
 
-    A kind outside `MarkKind` becomes `other`, and the text begins with that kind. One invalid field makes the whole
+    A kind outside `ANNOUNCED` becomes `other`, and the text begins with that kind. One invalid field makes the whole
     mark unreadable, because an incomplete mark could point to the wrong cause.
     """
     try:
@@ -67,8 +75,15 @@ def mark_rows(observations: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]
     """Return rows of `marks` from rows of `admin_observations` (cluster, observed_at, kind, body), in any order.
 
     A mark that was announced more than once becomes one row, about all groups that were named. If one announcement
-    named no group, the mark is about the whole cluster.
+    named no group, the mark is about the whole cluster. So does a change of a pod that was reported more than once; its
+    groups are not known here.
     """
+    observations = list(observations)
+    announced = [row for row in observations if row["kind"] != KIND]
+    return _announced_rows(announced) + pod_mark_rows(row for row in observations if row["kind"] == KIND)
+
+
+def _announced_rows(observations: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     by_mark: dict[tuple[Any, ...], list[Mark]] = defaultdict(list)
     for row in observations:
         found = mark(json.loads(row["body"]), row["observed_at"])
@@ -103,7 +118,7 @@ class _RefusedError(ValueError):
 def _kind(kind: str, text: str | None) -> tuple[MarkKind, str]:
     if not text:
         raise _RefusedError("the mark has no text")
-    known = next((k for k in MarkKind if k == kind.lower()), None)
+    known = next((k for k in ANNOUNCED if k == kind.lower()), None)
     return (known, text) if known else (MarkKind.OTHER, f"{kind}: {text}")
 
 

@@ -128,13 +128,19 @@ DIAGNOSES = Table(
     """),
 )
 
+POD_CHANGES = (
+    "ARRAY<STRUCT<changed_ms: BIGINT, change: STRING, text: STRING, detail: STRING, instance: STRING, "
+    "joined_by: STRING>>"
+)
+"""`changed_ms` counts from 1970, `change` is a value of schemas.states.PodChange, `joined_by` how the pod was found: address or name."""
+
 VERDICTS = Table(
     name="verdicts",
     layer="gold",
     key=("cluster", "group_id", "incarnation", "generation_id"),
     cluster_by=("cluster", "group_id", "joined_at"),
     comment="What each completed rebalance is blamed on: the broker, the application, a deploy or the configuration.",
-    columns=columns("""
+    columns=columns(f"""
         cluster                   | STRING    | Name of the Kafka cluster, chosen by the operator
         group_id                  | STRING    | Group
         incarnation               | INT       | Incarnation of the group id
@@ -152,6 +158,7 @@ VERDICTS = Table(
         reason                    | STRING NOT NULL | Why, in one sentence
         proof                     | ARRAY<STRING> NOT NULL | Records and events that show it, each with its place or time
         folded_count                | INT       | Number of rebalances of a loop that were folded into this row, as in generations; NULL = 1
+        pod_changes               | {POD_CHANGES} | What happened to the members' pods shortly before the members were gone, in order of time; empty = nothing known, NULL = written before Regroup read Kubernetes
     """),
 )
 
@@ -293,15 +300,25 @@ MARKS = Table(
     layer="gold",
     key=("cluster", "marked_at", "kind", "text"),
     cluster_by=("cluster", "marked_at"),
-    comment="Deploys, maintenance and incidents announced by people or their CI.",
+    comment="Deploys, maintenance and incidents announced by people or their CI, and changes of pods from Kubernetes.",
     columns=columns("""
         cluster   | STRING    | Name of the Kafka cluster, chosen by the operator
         marked_at | TIMESTAMP | When it happened, as announced
         kind      | STRING    | schemas.states.MarkKind
         text      | STRING    | Text of the announcement
         group_id  | STRING    | Group that the mark is about; NULL = the whole cluster, or several groups: see group_ids
-        group_ids | ARRAY<STRING> | Groups that the mark is about, sorted; empty = the whole cluster. NULL = written by Regroup 0.1, which did not record them
+        group_ids | ARRAY<STRING> | Groups that the mark is about, sorted; empty = the whole cluster. NULL = not known: a change of a pod, or written by Regroup 0.1
         marked_by | STRING    | Who announced it, according to the announcement; NULL if not given
+        change    | STRING    | schemas.states.PodChange; NULL = announced by people or CI, as are the columns below
+        namespace | STRING    | Namespace of the pod
+        pod       | STRING    | Name of the pod; NULL = the change is the node's
+        pod_uid   | STRING    | Unique id of the pod; NULL if not reported
+        addresses | ARRAY<STRING> | Addresses of the pod in this report, sorted; empty if it has none
+        node      | STRING    | Node of the pod, or the node itself
+        container | STRING    | Container that ended; NULL if the whole pod or node changed
+        workload  | STRING    | Controller that owns the pod, such as ReplicaSet/billing-7f9c; NULL if not reported
+        is_host_network | BOOLEAN | Whether the pod shares the address of its node; NULL if not reported
+        detail    | STRING    | Exit code or reason, as reported
     """),
 )
 

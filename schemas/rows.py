@@ -47,6 +47,17 @@ class GroupLossRow(TypedDict):
     lost_resource_seconds_high: float
 
 
+class PodChangeRow(TypedDict):
+    """A change of a member's pod shortly before the member was gone."""
+
+    changed_ms: int
+    change: str
+    text: str
+    detail: str
+    instance: str
+    joined_by: str
+
+
 class VerdictSumRow(TypedDict):
     """The number and loss of a storm's rebalances that have a verdict."""
 
@@ -623,6 +634,7 @@ class VerdictOfGroup(TypedDict):
     reason: str
     proof: list[str]
     folded_count: int | None
+    pod_changes: list[PodChangeRow] | None
 
 
 class VerdictRow(VerdictOfGroup):
@@ -749,6 +761,16 @@ class MarkRow(TypedDict):
     group_id: str | None
     group_ids: list[str] | None
     marked_by: str | None
+    change: str | None
+    namespace: str | None
+    pod: str | None
+    pod_uid: str | None
+    addresses: list[str] | None
+    node: str | None
+    container: str | None
+    workload: str | None
+    is_host_network: bool | None
+    detail: str | None
 
 
 class AlertRow(TypedDict):

@@ -330,6 +330,7 @@ class DiagnosisCause(Vocabulary):
     SESSION_EXPIRY = "session_expiry", "members whose session expires"
     DEPLOY = "deploy", "deploys and restarts; normal"
     SCALING = "scaling", "members added or removed; normal"
+    POD_FAILURE = "pod_failure", "pods that were killed, evicted or lost with their node"
     CRASH_LOOP = "crash_loop", "members that crash repeatedly"
     SLOW_JOINER = "slow_joiner", "a slow member that the others wait for"
     LEADER_FLAPPING = "leader_flapping", "a leader that rejoins repeatedly"
@@ -419,6 +420,20 @@ class MarkKind(Vocabulary):
     MAINTENANCE = "maintenance", "work on brokers or machines"
     INCIDENT = "incident", "something went wrong elsewhere"
     OTHER = "other", "any other event, described by the text"
+    KUBERNETES = "kubernetes", "what Kubernetes reported of a pod or node, see change; nobody announced it"
+
+
+class PodChange(Vocabulary):
+    """What happened to a pod or its node. kubernetes.md has the field or event that shows each."""
+
+    STARTED = "started", "the pod started on its node"
+    OOM_KILLED = "oom_killed", "a container had no memory left and was killed"
+    PROBE_FAILED = "probe_failed", "a container was killed because its liveness or startup probe failed"
+    CONTAINER_FAILED = "container_failed", "a container ended with an exit code other than 0"
+    EVICTED = "evicted", "the pod was evicted or preempted, because its node had no resources left or rejected it"
+    NODE_LOST = "node_lost", "the node stopped answering or was removed"
+    DRAINED = "drained", "the pod was removed with the eviction API, as in a drain of its node"
+    DELETED = "deleted", "the pod was deleted: a rollout, scaling down, or a person"
 
 
 class AlertName(Vocabulary):

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pipelines.decoding.source_record import SourceRecord
 
 META, OBSERVATIONS = "meta.json", ("admin.jsonl", "admin.jsonl.gz")
-LOGS = ("broker", "controller", "connect-worker")
+LOGS = ("broker", "controller", "connect-worker", "kubernetes")
 MAX_OBSERVATION_BYTES = 8_000_000
 """Maximum size of a line. A poll of 50,000 groups is shorter."""
 
@@ -39,7 +39,7 @@ EVENT_COST = 2_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """One line of a broker's, controller's or Connect worker's log."""
+    """One line of a broker's, controller's or Connect worker's log, or of objects of Kubernetes."""
 
     file: str
     number: int
@@ -94,12 +94,12 @@ class Capture:
         return read_records(self._files, is_probed=self._is_probed)
 
     def lines(self) -> Iterator[Line]:
-        """Yield the lines of the brokers', controllers' and Connect workers' logs."""
+        """Yield the lines of the brokers', controllers' and Connect workers' logs, and of objects of Kubernetes."""
         self._files.budget.reset("log")
         for kind in LOGS:
             for name in self._files.names(f"{kind}-", ".log"):
                 number = name.removeprefix(f"{kind}-").split(".", 1)[0]
-                is_id = kind != "connect-worker" and number.isascii() and number.isdigit()
+                is_id = kind in ("broker", "controller") and number.isascii() and number.isdigit()
                 broker_id = int(number) if is_id and len(number) <= LONGEST_ID else None
                 for at, (raw, is_cut) in enumerate(self._files.lines(name, "log", MAX_LINE_BYTES), 1):
                     text = raw.decode("utf-8", "replace")

@@ -18,9 +18,10 @@ from jobs.kafka.log_files import FilePosition, Follower
 from jobs.tables.output import union
 from pipelines.arrow_types import row_type
 from pipelines.coverage import Span
+from pipelines.kubernetes.observation_rows import rows_of_lines
 from pipelines.log_layouts import layout, zone
 from pipelines.log_lines import PlacedLine, line_rows
-from schemas.bronze import COORDINATOR_EVENTS, COVERAGE, QUARANTINE
+from schemas.bronze import ADMIN_OBSERVATIONS, COORDINATOR_EVENTS, COVERAGE, QUARANTINE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -44,7 +45,7 @@ class LogStream:
     logs: tuple[LogFile, ...]
     topic: str = "log-files"
     start: Mapping[str, Any] | None = None
-    tables = (COORDINATOR_EVENTS, QUARANTINE)
+    tables = (COORDINATOR_EVENTS, ADMIN_OBSERVATIONS, QUARANTINE)
 
     def starting_at(self, position: Mapping[str, Any]) -> Self:
         """Return the stream with this `start`."""
@@ -138,13 +139,14 @@ class LogReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             span.gap_reason = "the file was replaced before its lines were stored"
         else:
             rows = line_rows(lines, cluster=self._stream.cluster, layout=layout(log.layout), zone=zone(log.zone))
-            events, refused = rows
+            seen, unusable, used = rows_of_lines(lines, cluster=self._stream.cluster)
+            events, refused = rows[0], [*rows[1], *unusable]
             times = [round(row["event_at"].timestamp() * 1000) for row in events]
             if times:
                 span.first_ms, span.last_ms = times[0], times[-1]
             span.records, span.quarantined = len(lines), len(refused)
-            span.skipped = len(lines) - len(events) - len(refused)
-            made = {COORDINATOR_EVENTS.name: events, QUARANTINE.name: refused}
+            span.skipped = max(0, len(lines) - len(events) - len(refused) - used)
+            made = {COORDINATOR_EVENTS.name: events, ADMIN_OBSERVATIONS.name: seen, QUARANTINE.name: refused}
             yield from union({t.name: pa.array(made[t.name], row_type(t)) for t in self._stream.tables}, tables)
         covered = [span.row(self._stream.cluster, log.path)]
         yield from union({COVERAGE.name: pa.array(covered, row_type(COVERAGE))}, tables)

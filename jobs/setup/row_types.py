@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from schemas.bronze import BRONZE
-from schemas.gold import ABSENCE_COSTS, BY_GROUP, CAUSES, CHANGED_VALUES, DIFFERENCES, GOLD, VERDICT_SUMS
+from schemas.gold import (
+    ABSENCE_COSTS,
+    BY_GROUP,
+    CAUSES,
+    CHANGED_VALUES,
+    DIFFERENCES,
+    GOLD,
+    POD_CHANGES,
+    VERDICT_SUMS,
+)
 from schemas.operations import OPERATIONS
 from schemas.silver import GENERATION_MEMBERS, GENERATIONS, GROUP_EVENTS, REASSIGNMENT_TABLES, SILVER, STALLS
 from schemas.tables import RESOURCES, Column, Table, struct_fields
@@ -43,6 +52,7 @@ STRUCTS = (
     ),
     ("CauseRow", "The number of rebalances and groups of a storm that have a cause.", CAUSES),
     ("GroupLossRow", "The loss of one group in a storm.", BY_GROUP),
+    ("PodChangeRow", "A change of a member's pod shortly before the member was gone.", POD_CHANGES),
     ("VerdictSumRow", "The number and loss of a storm's rebalances that have a verdict.", VERDICT_SUMS),
     ("ChangedValueRow", "A setting with its values before and after a change.", CHANGED_VALUES),
     ("AbsenceCostRow", "When an instance stopped, and what was lost until the next one did.", ABSENCE_COSTS),

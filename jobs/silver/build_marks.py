@@ -17,6 +17,7 @@ from jobs.tables.new_rows import NewRows
 from jobs.tables.replace import replace_rows
 from jobs.tables.silver_rows import instant, stored_rows
 from pipelines.arrow_types import row_type
+from pipelines.kubernetes.pod_facts import KIND
 from pipelines.marks import mark_rows
 from schemas.bronze import ADMIN_OBSERVATIONS
 from schemas.gold import MARKS
@@ -28,8 +29,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
-IS_MARK = "kind = 'mark'"
-ANNOUNCED = ("cluster", "observed_at", "body")
+KINDS = ("mark", KIND)
+IS_MARK = f"kind IN {KINDS}"
+ANNOUNCED = ("cluster", "observed_at", "kind", "body")
 SPANS = (
     "SELECT cluster, epoch_ms(min(observed_at)), epoch_ms(max(observed_at)) FROM admin_observations "  # noqa: S608 - our own names
     f"WHERE {IS_MARK} GROUP BY cluster"
@@ -80,8 +82,8 @@ def start_marks(spark: SparkSession, warehouse: Path, trigger: Mapping[str, Any]
 def _announced(
     warehouse: Path, where: pc.Expression | None = None, since: tuple[str, int] | None = None
 ) -> list[dict[str, Any]]:
-    """Return the stored observations that announce marks."""
-    is_mark = pc.field("kind") == "mark"
+    """Return the stored observations that announce marks or report changes of pods."""
+    is_mark = pc.field("kind").isin(list(KINDS))
     chosen = is_mark if where is None else is_mark & where
     found = stored_rows(warehouse, ADMIN_OBSERVATIONS, ANNOUNCED, where=chosen, since=since)
     out: list[dict[str, Any]] = found.to_pylist()

@@ -101,7 +101,10 @@ SOURCE = '[clusters.a]\nbootstrap_servers = "x:1"\n[[clusters.a.event_sources]]\
         (SOURCE + 'header = "a=b"', "clusters.a.event_sources]] has no topic"),
         (SOURCE + 'topic = "t"\nheader = "a"', 'header must be "NAME=VALUE", but is'),
         (SOURCE + 'topic = "t"\nbrokers = ["1"]', "brokers must be a list of broker ids"),
-        (SOURCE + 'topic = "t"\nkinds = ["marks"]', "kinds must be a list of coordinator, controller, connect, mark"),
+        (
+            SOURCE + 'topic = "t"\nkinds = ["marks"]',
+            "kinds must be a list of coordinator, controller, connect, mark, kubernetes",
+        ),
         (SOURCE + 'topic = "t"\nbroker = [1]', "did you mean brokers?"),
         ('[clusters.a]\nbootstrap_servers = "x:1"\nevents_max_message_bytes = 0', "must be at least 1 byte"),
         ('client_host = "hide"', "must be keep, truncate, hash, but is 'hide'"),

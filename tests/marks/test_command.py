@@ -52,7 +52,7 @@ def test_a_mark_is_there_with_its_batch_once_and_after_a_rebuild(spark, warehous
 
     writer = Writer(stream=events(marked, tasks=1), warehouse=warehouse, batch_merge=BatchMerge(on_batch))
     Streams([partial(writer.start, spark, {"availableNow": True})]).wait()
-    assert [("deploy", "v2.31", "billing", ["billing"], "ci")] * 2 == [tuple(row.values())[2:] for row in seen[-1]]
+    assert [("deploy", "v2.31", "billing", ["billing"], "ci")] * 2 == [tuple(row.values())[2:7] for row in seen[-1]]
     assert 3 == len(rows(warehouse, ADMIN_OBSERVATIONS))
     rebuild_all_marks(spark, warehouse)
     assert seen[-1] == rows(warehouse)
