@@ -8,7 +8,15 @@ from typing import Any
 
 import pyarrow as pa
 
-from schemas.gold import ABSENCE_COSTS, BY_GROUP, CAUSES, CHANGED_VALUES, DIFFERENCES, VERDICT_SUMS
+from schemas.gold import (
+    ABSENCE_COSTS,
+    BY_GROUP,
+    CAUSES,
+    CHANGED_VALUES,
+    DIFFERENCES,
+    POD_CHANGES,
+    VERDICT_SUMS,
+)
 from schemas.tables import RESOURCES, Table, struct_fields
 
 TYPES: dict[str, pa.DataType] = {
@@ -25,7 +33,7 @@ TYPES: dict[str, pa.DataType] = {
 }
 TYPES |= {
     kind: pa.list_(pa.struct([(name, TYPES[field]) for name, field in struct_fields(kind)]))
-    for kind in (RESOURCES, DIFFERENCES, CAUSES, BY_GROUP, VERDICT_SUMS, CHANGED_VALUES, ABSENCE_COSTS)
+    for kind in (RESOURCES, DIFFERENCES, CAUSES, BY_GROUP, VERDICT_SUMS, POD_CHANGES, CHANGED_VALUES, ABSENCE_COSTS)
 }
 
 GROUP = ("cluster", "group_id")

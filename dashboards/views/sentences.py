@@ -66,6 +66,7 @@ CAUSES = {
     DiagnosisCause.SESSION_EXPIRY: "members that went silent (session timeout)",
     DiagnosisCause.DEPLOY: "deploys and restarts",
     DiagnosisCause.SCALING: "members added or taken away",
+    DiagnosisCause.POD_FAILURE: "pods that were killed, evicted or lost with their node",
     DiagnosisCause.CRASH_LOOP: "members that crash again and again",
     DiagnosisCause.SLOW_JOINER: "a member that rejoins slowly",
     DiagnosisCause.LEADER_FLAPPING: "a leader that rejoins again and again",

@@ -36,7 +36,8 @@ from jobs.tables.silver_rows import rows
 from pipelines.gold.advice.advice import SavingThreshold
 from pipelines.gold.frame import gold
 from pipelines.gold.groups import INPUTS, TIMES, Group, Known
-from pipelines.gold.marks_nearby import MARK_MS, groups_of
+from pipelines.gold.marks_nearby import MARK_MS, announced, groups_of
+from pipelines.gold.pod_ends import SLACK_MS, pod_digests, pod_index
 from pipelines.gold.rows import AnalysisConfig
 from pipelines.rows_of_tables import rows_of
 from schemas.bronze import ADMIN_OBSERVATIONS
@@ -45,7 +46,7 @@ from schemas.rows import MarkRow
 from schemas.silver import GENERATIONS, GROUP_EVENTS, GROUPS
 from schemas.states import GroupEventKind, MarkKind
 from schemas.tables import Table
-from schemas.thresholds import HOUR_MS
+from schemas.thresholds import HOUR_MS, MINUTE_MS
 
 EVERYTHING = 0
 Scope = dict[Group, int]
@@ -103,6 +104,7 @@ def analyze_part(
             "told": {"observed": known.observed, "terms": asdict(config), "tables": sorted(TIME_COLUMNS)},
             "until_ms": known.until_ms,
             "marks": [list(mark) for mark in _listed(known)],
+            "pods": known.pod_digests,
         }
         if with_storms:
             update_storms(spark, settings, again=again)
@@ -176,7 +178,13 @@ def _known(warehouse: Path) -> Known:
     marks: dict[str, list[MarkRow]] = {}
     for mark in cast("list[MarkRow]", rows(warehouse, MARKS, MARKS.names)):
         marks.setdefault(mark["cluster"], []).append(mark)
-    return Known(observed=_broker_settings(warehouse), until_ms=until, marks=marks)
+    return Known(
+        observed=_broker_settings(warehouse),
+        until_ms=until,
+        marks={cluster: announced(mine) for cluster, mine in marks.items()},
+        pods={cluster: pod_index(mine) for cluster, mine in marks.items()},
+        pod_digests={cluster: pod_digests(mine) for cluster, mine in marks.items()},
+    )
 
 
 def _listed(known: Known) -> list[MarkKey]:
@@ -236,7 +244,7 @@ def _affected(
     """Yield groups with changed silver rows.
 
     For health, also groups with an hour that now extends further. For diagnoses, verdicts and deploys, also groups that
-    changed marks concern.
+    changed marks concern. For all tables but health, also groups that rebalanced after changed reports of pods.
     """
     if GROUP_HEALTH in tables:
         yield from _open_hours(warehouse, before["until_ms"], known.until_ms)
@@ -245,6 +253,8 @@ def _affected(
         yield from _near_marks(warehouse, changed)
         if DEPLOYS in tables:
             yield from _named_by_deploys(warehouse, changed)
+    if set(tables) - {GROUP_HEALTH}:
+        yield from _after_pods(warehouse, before.get("pods") or {}, known.pod_digests)
     for table in INPUTS:
         try:
             then = TableSnapshot(*before["standing"][table.name])
@@ -280,6 +290,28 @@ def _named_by_deploys(warehouse: Path, marks: Iterable[MarkKey]) -> Iterator[Cha
             group = row["cluster"], row["group_id"]
             if group in named:
                 yield group, named[group]
+
+
+def _after_pods(
+    warehouse: Path, before: Mapping[str, Mapping[str, str]], now: Mapping[str, Mapping[str, str]]
+) -> Iterator[Change]:
+    """Yield groups of clusters with changed reports of pods, with their first rebalance or static return since then.
+
+    Any of these may have members in that pod, and a late report of a pod's start or address joins all its later ends.
+    """
+    since: dict[str, int] = {}
+    for cluster in before.keys() | now.keys():
+        old, new = before.get(cluster, {}), now.get(cluster, {})
+        changed = [int(minute) for minute in old.keys() | new.keys() if old.get(minute) != new.get(minute)]
+        if changed:
+            since[cluster] = min(changed) * MINUTE_MS - SLACK_MS
+    if not since:
+        return
+    first: dict[Group, int] = {}
+    for cluster, name, at in _moments(warehouse, min(since.values())):
+        if cluster in since and at >= since[cluster]:
+            first[cluster, name] = min(at, first.get((cluster, name), at))
+    yield from first.items()
 
 
 def _moments(warehouse: Path, since_ms: int) -> Iterator[tuple[str, str, int]]:

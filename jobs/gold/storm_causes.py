@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import pyarrow as pa
 from duckdb import DuckDBPyConnection
@@ -13,6 +13,7 @@ from duckdb import DuckDBPyConnection
 from dashboards.lake.lake import milliseconds
 from jobs.tables.engine import connect, quoted, show
 from pipelines.gold.diagnosis.verdicts import sums
+from pipelines.gold.pod_ends import NO_PODS, PodIndex
 from pipelines.gold.rebalance_causes import RebalanceCauses, rebalance_causes
 from pipelines.gold.rows import MOST, REPLAYED
 from pipelines.gold.storms.disturbances import WINDOW_MS
@@ -93,9 +94,18 @@ OF_TABLE = {
 }
 
 
-def causes(warehouse: Path, storm: Storm, hardest_first: Sequence[str]) -> tuple[list[Voice], list[VerdictSumRow]]:
-    """Return the cause of each of the storm's unexplained rebalances, in order of time, and the sums of all its
-    rebalances by verdict, for at most `JUDGED` groups.
+class StormCauses(NamedTuple):
+    """The cause of each of a storm's unexplained rebalances, in order of time, the sums of all its rebalances by
+    verdict, and the changes of their members' pods in words, in order of time.
+    """
+
+    voices: list[Voice]
+    verdicts: list[VerdictSumRow]
+    pod_changes: list[str]
+
+
+def causes(warehouse: Path, storm: Storm, hardest_first: Sequence[str], pods: PodIndex = NO_PODS) -> StormCauses:
+    """Return the causes for at most `JUDGED` groups. `pods` are the pods of the cluster.
 
     Rebalances that never completed have no diagnosis and are left out.
     """
@@ -107,9 +117,11 @@ def causes(warehouse: Path, storm: Storm, hardest_first: Sequence[str]) -> tuple
             show(engine, table.name, warehouse, table, since, groups=named(storm.cluster, groups))
         _choose(engine, storm, groups)
         for first in range(0, len(groups), AT_ONCE):
-            found |= _diagnosed(engine, storm, groups[first : first + AT_ONCE])
+            found |= _diagnosed(engine, storm, groups[first : first + AT_ONCE], pods)
     judged = [j for mine in found.values() for j in mine.rebalances]
-    return _voices(storm, found), sums(j for j in judged if storm.started_at <= j.row["joined_at"] <= storm.last_at)
+    during = [j for j in judged if storm.started_at <= j.row["joined_at"] <= storm.last_at]
+    ended = {(end.change["marked_at"], end.change["text"]) for j in during for d in j.ended if (end := d.pod)}
+    return StormCauses(_voices(storm, found), sums(during), [text for _, text in sorted(ended)])
 
 
 def named(cluster: str, groups: Iterable[str]) -> pa.Table:
@@ -139,7 +151,9 @@ def _choose(engine: DuckDBPyConnection, storm: Storm, groups: Sequence[str]) -> 
     engine.execute(CHOSEN, asked | {"groups": groups, "most": max(FEWEST, MOST // len(groups))})
 
 
-def _diagnosed(engine: DuckDBPyConnection, storm: Storm, groups: Sequence[str]) -> dict[str, RebalanceCauses]:
+def _diagnosed(
+    engine: DuckDBPyConnection, storm: Storm, groups: Sequence[str], pods: PodIndex
+) -> dict[str, RebalanceCauses]:
     asked = {"cluster": storm.cluster, "begin": storm.started_at - HOUR_MS, "end": storm.last_at + AFTER_MS}
     engine.execute("DROP TABLE IF EXISTS chosen")
     sql = "CREATE TEMP TABLE chosen AS SELECT * FROM whole WHERE group_id IN (SELECT unnest($groups))"
@@ -150,7 +164,9 @@ def _diagnosed(engine: DuckDBPyConnection, storm: Storm, groups: Sequence[str]) 
         for row in _rows(engine, table, sql, used):
             silver[row["group_id"]][table.name].append(row)
     return {
-        group: rebalance_causes(cast("GroupHistory", mine)) for group, mine in silver.items() if mine[GENERATIONS.name]
+        group: rebalance_causes(cast("GroupHistory", mine), pods)
+        for group, mine in silver.items()
+        if mine[GENERATIONS.name]
     }
 
 

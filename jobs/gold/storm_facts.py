@@ -14,6 +14,7 @@ from jobs.gold.storm_causes import causes, named
 from jobs.tables.engine import connect, show
 from jobs.tables.named_tables import of_cluster
 from pipelines.gold.marks_nearby import before, groups_of
+from pipelines.gold.pod_ends import NO_PODS, PodIndex
 from pipelines.gold.storms.differences import Attributes, Difference, attributes_of, culprits, differences, frozen
 from pipelines.gold.storms.storm_cost import COST, Cost, GroupCost
 from pipelines.gold.storms.storm_rows import StormFacts
@@ -29,19 +30,21 @@ MEMBER = ("group_id", "incarnation", "generation_id", "member_id", "valid_from_a
           "client_host", "client_library", "subscribed_topics")  # fmt: skip
 
 
-def facts(warehouse: Path, storm: Storm, marks: Sequence[MarkRow] = ()) -> StormFacts:
+def facts(warehouse: Path, storm: Storm, marks: Sequence[MarkRow] = (), pods: PodIndex = NO_PODS) -> StormFacts:
     """Return the facts from the rows of the storm's groups; for a storm of several groups, also of all other groups.
 
-    Of other groups, only the rows in force at the start are read. `marks` are the marks of the cluster.
+    Of other groups, only the rows in force at the start are read. `marks` and
+    `pods` are the marks and the pods of the cluster.
     """
     cost = _cost(warehouse, storm)
     is_alone = storm.scope == StormScope.GROUP
-    voices, verdicts = causes(warehouse, storm, [group.group_id for group in cost.groups])
+    voices, verdicts, ended = causes(warehouse, storm, [group.group_id for group in cost.groups], pods)
     return StormFacts(
         cost=cost,
         voices=voices,
         differences=_within(warehouse, storm) if is_alone else _among_groups(warehouse, storm, marks),
         verdicts=verdicts,
+        pod_changes=ended,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -27,7 +28,8 @@ from jobs.tables.named_tables import not_before
 from jobs.tables.replace import replace_rows
 from jobs.tables.silver_rows import among, rows, stored_rows
 from pipelines.arrow_types import stored
-from pipelines.gold.marks_nearby import in_order
+from pipelines.gold.marks_nearby import MARK_MS, announced, in_order
+from pipelines.gold.pod_ends import SLACK_MS, pod_index
 from pipelines.gold.storms.disturbances import MEMORY_MS, WINDOW_MS, Disturbance, disturbances
 from pipelines.gold.storms.frame import disturbances_of_groups
 from pipelines.gold.storms.incremental import StormScan
@@ -35,6 +37,7 @@ from pipelines.gold.storms.storm_rows import described_again, is_described, stor
 from schemas.gold import MARKS, STORMS
 from schemas.rows import GenerationRow, GroupEventRow, MarkRow, StormRow
 from schemas.silver import GENERATIONS, GROUP_EVENTS, GROUPS
+from schemas.states import PodChange
 from schemas.thresholds import HOUR_MS
 
 TIMES = {GENERATIONS: "joined_at", GROUP_EVENTS: "event_at"}
@@ -224,15 +227,19 @@ def _scan_cluster(
     storms = storm_scan.storms(of_groups)
     if not storms:
         return storm_scan, []
-    marks = in_order(cast("list[MarkRow]", rows(warehouse, MARKS, MARKS.names, where=pc.field("cluster") == cluster)))
+    every = cast("list[MarkRow]", rows(warehouse, MARKS, MARKS.names, where=pc.field("cluster") == cluster))
+    marks, pods = in_order(announced(every)), pod_index(every)
+    changed_at = sorted(m["marked_at"] for m in every if m["change"] not in (None, PodChange.STARTED))
     before = {row["storm_id"]: row for row in storm_scan.replaced}
     out: list[StormRow] = []
     for storm in storms:
         row = before.get(storm.storm_id)
         later = min((at for group in storm.group_ids if (at := changes.get(group)) is not None), default=None)
         is_same = later is None or later > storm.last_at + EARLIER_MS
-        if row is not None and is_same and is_described(storm, row, marks):
+        first = bisect_left(changed_at, storm.started_at - MARK_MS)
+        has_pods = first < len(changed_at) and changed_at[first] <= storm.last_at + SLACK_MS
+        if row is not None and is_same and not has_pods and is_described(storm, row, marks):
             out.append(described_again(storm, row, until))
         else:
-            out.append(storm_row(storm, until, facts(warehouse, storm, marks), marks))
+            out.append(storm_row(storm, until, facts(warehouse, storm, marks, pods), marks))
     return storm_scan, out

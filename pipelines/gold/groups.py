@@ -11,6 +11,7 @@ import pyarrow as pa
 from pipelines.arrow_types import GROUP, stored
 from pipelines.gold.marks_nearby import is_about
 from pipelines.gold.memberships import Silver
+from pipelines.gold.pod_ends import NO_PODS, PodIndex
 from pipelines.gold.rows import AnalysisConfig, Rows, broker, gold_rows
 from schemas.gold import GROUP_TABLES
 from schemas.rows import MarkRow
@@ -33,11 +34,15 @@ Group = tuple[str, str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Known:
-    """By cluster: broker settings as last observed, the end of its history (milliseconds), and rows of `marks`."""
+    """By cluster: broker settings as last observed, the end of its history (milliseconds), rows of `marks` of people
+    and CI, the pods of Kubernetes, and the digests of their reports (`pod_ends.pod_digests`).
+    """
 
     observed: Mapping[str, Mapping[str, Any]]
     until_ms: Mapping[str, int]
     marks: Mapping[str, Sequence[MarkRow]] = field(default_factory=dict)
+    pods: Mapping[str, PodIndex] = field(default_factory=dict)
+    pod_digests: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
 
 def cut_ms(since_ms: int, config: AnalysisConfig) -> int:
@@ -71,6 +76,7 @@ def gold_of(
         until_ms=known.until_ms.get(cluster, 0),
         marks=[m for m in known.marks.get(cluster, ()) if is_about(m, (group_id,))],
         tables=tables,
+        pods=known.pods.get(cluster, NO_PODS),
     )
 
 

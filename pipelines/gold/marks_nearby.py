@@ -26,6 +26,11 @@ def groups_of(mark: MarkRow) -> Sequence[str]:
     return () if mark["group_id"] is None else (mark["group_id"],)
 
 
+def announced(marks: Iterable[MarkRow]) -> list[MarkRow]:
+    """Return the marks of people and CI, without the changes of pods, whose groups are not known."""
+    return [mark for mark in marks if mark["kind"] != MarkKind.KUBERNETES]
+
+
 def is_about(mark: MarkRow, group_ids: Collection[str]) -> bool:
     """Return whether a mark is about one of these groups or about their whole cluster."""
     groups = groups_of(mark)

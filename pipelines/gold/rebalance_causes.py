@@ -9,6 +9,7 @@ from pipelines.gold.diagnosis.causes import Context
 from pipelines.gold.diagnosis.verdicts import Judged, judgment
 from pipelines.gold.instance_tracker import Number
 from pipelines.gold.memberships import Silver, number
+from pipelines.gold.pod_ends import NO_PODS, PodIndex
 from schemas.states import DiagnosisCause
 
 
@@ -29,13 +30,13 @@ class RebalanceCauses:
         return self.of_return.get(at) if generation is None else self.of_generation.get(generation)
 
 
-def rebalance_causes(silver: Silver) -> RebalanceCauses:
+def rebalance_causes(silver: Silver, pods: PodIndex = NO_PODS) -> RebalanceCauses:
     """Return the causes for one group.
 
     `silver` holds the group's generations, generation_members and group_events, and stalls for the losses, in any
-    order. The first generation only shows which members were present.
+    order. The first generation only shows which members were present. `pods` are the pods of the cluster.
     """
-    judged = judgment(silver)
+    judged = judgment(silver, pods=pods)
     causes = {number(j.row): j.found.cause for j in judged.rebalances}
     return RebalanceCauses(
         of_generation={part: causes[whole] for whole, parts in judged.parts.items() for part in parts},

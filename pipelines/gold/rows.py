@@ -20,6 +20,7 @@ from pipelines.gold.health import health_rows
 from pipelines.gold.marks_nearby import in_order
 from pipelines.gold.memberships import Silver, number
 from pipelines.gold.patterns.group_patterns import pattern_rows
+from pipelines.gold.pod_ends import NO_PODS, PodIndex
 from pipelines.gold.rebalance_causes import deploy_departures
 from pipelines.gold.window import Windows
 from schemas.folded_rows import count_of
@@ -75,13 +76,14 @@ def gold_rows(
     until_ms: int,
     marks: Sequence[MarkRow] = (),
     tables: Sequence[Table] = GROUP_TABLES,
+    pods: PodIndex = NO_PODS,
 ) -> Rows:
     """Return rows by table name, from the day of `since_ms` on. Timestamps are milliseconds since the epoch.
 
     Advice, diagnoses and patterns exist once for each day (UTC) on which the group rebalanced, as of the last recorded
     time of that day. Verdicts are as of the end of the rebalance's day, with losses up to the end of its stalls.
-    `marks` are the marks of the group and of its whole cluster. `until_ms` is the end of the cluster's history.
-    Deploys are those from the day before that, as of the end of their windows.
+    `marks` are the marks of the group and of its whole cluster, `pods` the pods of the cluster. `until_ms` is the end
+    of the cluster's history. Deploys are those from the day before that, as of the end of their windows.
     `silver` must reach back to the generation before `groups.cut_ms`.
     """
     silver, marks = _ordered(silver), in_order(marks)
@@ -97,7 +99,7 @@ def gold_rows(
         end = (day + 1) * DAY_MS
         start = _start(windows, most, end, config)
         analyzed = windows.window(start, end)
-        known = context(analyzed)
+        known = context(analyzed, pods)
         whole = _after_folded(windows, analyzed, (start, end))
         if ADVICE in tables:
             deployed = deploy_departures(known)
@@ -111,14 +113,15 @@ def gold_rows(
             diagnoses |= {row["as_of"]: found for row in found[:1]}
             analyzed_day = _Day(start_ms=start, end_ms=end, silver=analyzed, judged=judged)
             if VERDICTS in tables:
-                verdicts[day] = _verdicts(windows, analyzed_day, most, config, marks)
+                verdicts[day] = _verdicts(windows, analyzed_day, most, config, marks, pods)
         shown = pattern_rows(analyzed, start, known) if PATTERNS in tables else []
         patterns |= {row["as_of"]: shown for row in shown[:1]}
     if DIAGNOSES in tables:
         for day in sorted(_returned(silver, first_day) - set(days)):
             end = (day + 1) * DAY_MS
             start = _start(windows, most, end, config)
-            found = diagnosis_rows(windows.window(start, end), start, marks)
+            analyzed = windows.window(start, end)
+            found = diagnosis_rows(analyzed, start, marks, judgment(analyzed, start, marks, pods=pods))
             diagnoses |= {row["as_of"]: found for row in found[:1]}
     health = health_rows(silver, until_ms) if GROUP_HEALTH in tables else []
 
@@ -127,9 +130,9 @@ def gold_rows(
             end = (day + 1) * DAY_MS
             start = _start(windows, most, end, config)
             analyzed = windows.window(start, end)
-            judged = judgment(analyzed, start, marks)
+            judged = judgment(analyzed, start, marks, pods=pods)
             whole_day = _Day(start_ms=start, end_ms=end, silver=analyzed, judged=judged)
-            verdicts[day] = _verdicts(windows, whole_day, most, config, marks)
+            verdicts[day] = _verdicts(windows, whole_day, most, config, marks, pods)
         return verdicts[day]
 
     rows: dict[Table, Sequence[RowOfGroup]] = {
@@ -169,7 +172,7 @@ class _Day:
 
 
 def _verdicts(
-    windows: Windows, day: _Day, most: int, config: AnalysisConfig, marks: Sequence[MarkRow]
+    windows: Windows, day: _Day, most: int, config: AnalysisConfig, marks: Sequence[MarkRow], pods: PodIndex
 ) -> list[VerdictOfGroup]:
     """Return the verdicts on a day's rebalances, in parts of half as many generations as a window may have."""
     begin_ms, half = day.end_ms - DAY_MS, most // 2
@@ -183,7 +186,7 @@ def _verdicts(
         stalls = windows.stalls_since(analyzed["generations"], start)
         # Where no stall goes on after the window, the judgment for the diagnoses holds for the verdicts too.
         is_judged = is_whole and stalls == analyzed["stalls"]
-        judged = day.judged if is_judged else judgment({**analyzed, "stalls": stalls}, start, marks)
+        judged = day.judged if is_judged else judgment({**analyzed, "stalls": stalls}, start, marks, pods=pods)
         out += verdict_rows(judged, windows.events, begin, end)
     return out
 

@@ -11,7 +11,17 @@ from deltalake import write_deltalake
 
 from pipelines.arrow_types import TYPES as STORED
 from schemas.bronze import ADMIN_OBSERVATIONS, COORDINATOR_EVENTS, COVERAGE, OFFSET_COMMITS, QUARANTINE
-from schemas.gold import BY_GROUP, CAUSES, DEPLOYS, DIFFERENCES, MARKS, STORMS, VERDICT_SUMS, VERDICTS
+from schemas.gold import (
+    BY_GROUP,
+    CAUSES,
+    DEPLOYS,
+    DIFFERENCES,
+    MARKS,
+    POD_CHANGES,
+    STORMS,
+    VERDICT_SUMS,
+    VERDICTS,
+)
 from schemas.operations import OPERATIONS
 from schemas.silver import REASSIGNMENT_TABLES, SILVER
 from schemas.tables import RESOURCES, Table
@@ -39,6 +49,7 @@ TYPES = {
     BY_GROUP: STORED[BY_GROUP],
     CAUSES: STORED[CAUSES],
     VERDICT_SUMS: STORED[VERDICT_SUMS],
+    POD_CHANGES: STORED[POD_CHANGES],
     "BINARY": pa.binary(),
     RESOURCES: pa.list_(pa.struct([("name", pa.string()), ("index", pa.int32())])),
 }

@@ -17,6 +17,7 @@ from pipelines.gold.diagnosis.patterns import changed, flapping, switching
 from pipelines.gold.diagnosis.slow_joins import held_up, slow
 from pipelines.gold.instance_tracker import Instance, Membership, Number
 from pipelines.gold.memberships import Silver, number, tracked
+from pipelines.gold.pod_ends import NO_PODS, PodIndex
 from pipelines.gold.rejoin_runs import GroupLife, expelling_runs, unchanged_runs
 from schemas.rows import GenerationRow, StallRow
 from schemas.states import (
@@ -56,6 +57,7 @@ DROPPED: Mapping[str, DiagnosisCause] = {
 SEVERITY = (
     DiagnosisCause.COORDINATOR,
     DiagnosisCause.CRASH_LOOP,
+    DiagnosisCause.POD_FAILURE,
     DiagnosisCause.POLL_TIMEOUT,
     DiagnosisCause.SESSION_EXPIRY,
     DiagnosisCause.UNKNOWN,
@@ -63,6 +65,9 @@ SEVERITY = (
     DiagnosisCause.SCALING,
 )
 """Precedence of causes if several members joined or left at once and none is named: failures before planned changes."""
+
+WAITED_FOR = (*DROPPED.values(), DiagnosisCause.POD_FAILURE)
+"""Causes of departures of members that the others may have waited for in vain."""
 
 REJOINED = (Trigger.LEADER_REJOINED, Trigger.METADATA_CHANGED, Trigger.UNKNOWN)
 BY_COORDINATOR_MOVE = (
@@ -151,15 +156,16 @@ class _Why:
     names: tuple[str, ...] = ()
 
 
-def context(silver: Silver) -> Context:
+def context(silver: Silver, pods: PodIndex = NO_PODS) -> Context:
     """Return the facts about the rebalances of one group.
 
     `silver` holds the group's generations, generation_members and group_events, in any order, and stalls if they are
     known. The rows may begin anywhere in the history. The first generation only shows which members were present.
+    `pods` are the pods of the cluster.
     """
     generations = sorted(silver["generations"], key=number)
     found = tracked(silver)
-    gone = departures(found, leaves_on_close=not any(never_leaves(g) for g in generations))
+    gone = departures(found, leaves_on_close=not any(never_leaves(g) for g in generations), pods=pods)
     other = frozenset(changed(generations, silver["generation_members"]))
     life = GroupLife.of(silver)
     moved_at = _instants(silver, GroupEventKind.COORDINATOR_MOVED)
@@ -215,7 +221,7 @@ def _waited_for(g: GenerationRow, known: Context) -> Departure | None:
         return None
     since = g["prepared_at"] + VERY_SLOW_MS
     gone = known.departures.get(number(g), ())
-    return next((d for d in gone if d.cause in DROPPED.values() and since <= d.at <= g["joined_at"]), None)
+    return next((d for d in gone if d.cause in WAITED_FOR and since <= d.at <= g["joined_at"]), None)
 
 
 def _set_off(g: GenerationRow, known: Context) -> _Why:

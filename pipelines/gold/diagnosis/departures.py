@@ -1,31 +1,37 @@
 """Why instances left and returned: the cause of each end of a membership, judged from all memberships of the group.
 
 Records do not contain "deploy" or "crash loop". These are patterns, so their evidence is inferred. Causes reported by
-the coordinator's log lines or by clients (poll timeout, expired session) are used as reported.
+the coordinator's log lines or by clients (poll timeout, expired session) are used as reported, and so is what
+Kubernetes reported of a member's pod.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from statistics import median, median_low
 
 from pipelines.gold.instance_tracker import Instance, Membership, is_same_process
+from pipelines.gold.pod_ends import FAILURES, NO_PODS, PodEnd, PodIndex
 from schemas.states import DiagnosisCause, Evidence, GroupEventKind
 from schemas.thresholds import LOOP, PAUSED_MS, POLL_SLACK_MS, REPLACED_MS, RESTART_MS, SHORT_LIFE_MS, TOGETHER_MS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Departure:
-    """The end of `membership`. `back` is the next membership of the same instance, if there is one."""
+    """The end of `membership`. `back` is the next membership of the same instance, if there is one.
+
+    `pod` is what Kubernetes reported of the member's pod shortly before; None if nothing is known.
+    """
 
     instance: Instance
     membership: Membership
     back: Membership | None
     cause: DiagnosisCause
     evidence: Evidence
+    pod: PodEnd | None = None
 
     @property
     def at(self) -> int:
@@ -43,8 +49,8 @@ class Departure:
         return None if self.back is None else self.back.arrived_at - self.at
 
 
-def departures(instances: Sequence[Instance], *, leaves_on_close: bool) -> list[Departure]:
-    """Return every departure, in order of time.
+def departures(instances: Sequence[Instance], *, leaves_on_close: bool, pods: PodIndex = NO_PODS) -> list[Departure]:
+    """Return every departure, in order of time. `pods` are the pods of the cluster.
 
     `leaves_on_close` is False for classic Kafka Streams, whose members never send a leave request
     (`internal.leave.group.on.close`).
@@ -56,6 +62,7 @@ def departures(instances: Sequence[Instance], *, leaves_on_close: bool) -> list[
             back=back,
             cause=_first_guess(membership, back),
             evidence=membership.evidence,
+            pod=pods.end_of(membership),
         )
         for instance in instances
         for membership, back in zip(instance.memberships, [*instance.memberships[1:], None], strict=True)
@@ -64,14 +71,19 @@ def departures(instances: Sequence[Instance], *, leaves_on_close: bool) -> list[
     found.sort(key=lambda d: (d.at, d.instance.label, d.instance.number, d.membership.settled_at))
     changed = dict(_by_length(found))
     deploys = _deploys(found, changed, instances, leaves_on_close=leaves_on_close)
-    loops = dict(_loops(found, changed, frozenset(deploys) | frozenset(map(id, _stops_of_group(found, instances)))))
+    stopped = {id(d) for d in found if d.pod is not None and d.pod.kind not in FAILURES}
+    planned = frozenset(deploys) | frozenset(map(id, _stops_of_group(found, instances))) | stopped
+    loops = dict(_loops(found, changed, planned))
     replaced = _replaced(found, instances)
     out = []
     for d in found:
         cause = deploys.get(id(d)) or loops.get(id(d)) or changed.get(id(d)) or replaced.get(id(d)) or d.cause
+        if (by_pod := _by_pod(d, cause)) is not None:
+            out.append(replace(d, cause=by_pod, evidence=Evidence.OBSERVED))
+            continue
         is_logged = cause == d.cause and cause in (DiagnosisCause.POLL_TIMEOUT, DiagnosisCause.SESSION_EXPIRY)
         evidence = d.evidence if is_logged else Evidence.INFERRED
-        out.append(Departure(instance=d.instance, membership=d.membership, back=d.back, cause=cause, evidence=evidence))
+        out.append(replace(d, cause=cause, evidence=evidence))
     return out
 
 
@@ -97,6 +109,22 @@ def arrivals_of_replacements(found: Iterable[Departure], instances: Iterable[Ins
 def replaced(found: Iterable[Departure], instances: Iterable[Instance]) -> set[int]:
     """Return the numbers of the instances that left for good and that a new instance replaced."""
     return {d.instance.number for d, _ in _pairs(list(found), list(instances))}
+
+
+def _by_pod(d: Departure, cause: DiagnosisCause) -> DiagnosisCause | None:
+    """Return the cause that the end of the pod shows; None if no pod is known, or if `cause` says more.
+
+    A poll that the coordinator or the client reported as late is the cause whatever happened to the pod, and a loop of
+    crashes is more than its single failures.
+    """
+    if d.pod is None or d.membership.departure_kind == GroupEventKind.POLL_TIMEOUT:
+        return None
+    if d.pod.kind in FAILURES:
+        return None if cause == DiagnosisCause.CRASH_LOOP else DiagnosisCause.POD_FAILURE
+    if cause in (DiagnosisCause.DEPLOY, DiagnosisCause.SCALING):
+        return cause
+    was_restarted = d.away_ms is not None and d.away_ms <= RESTART_MS
+    return DiagnosisCause.DEPLOY if was_restarted else DiagnosisCause.SCALING
 
 
 def _first_guess(membership: Membership, back: Membership | None) -> DiagnosisCause:

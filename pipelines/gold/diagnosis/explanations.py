@@ -9,6 +9,7 @@ from pipelines.gold.diagnosis.cases import Case, longest_run
 from pipelines.gold.diagnosis.member_explanations import (
     crash_loop,
     deploy,
+    pod_failure,
     poll_timeout,
     scaling,
     session_expiry,
@@ -191,6 +192,7 @@ SENTENCES: dict[DiagnosisCause, Callable[[Case], str]] = {
     DiagnosisCause.SESSION_EXPIRY: session_expiry,
     DiagnosisCause.DEPLOY: deploy,
     DiagnosisCause.SCALING: scaling,
+    DiagnosisCause.POD_FAILURE: pod_failure,
     DiagnosisCause.CRASH_LOOP: crash_loop,
     DiagnosisCause.SLOW_JOINER: slow_joiner,
     DiagnosisCause.LEADER_FLAPPING: _leader_flapping,

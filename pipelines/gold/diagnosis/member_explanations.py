@@ -186,6 +186,23 @@ def crash_loop(case: Case) -> str:
     )
 
 
+def pod_failure(case: Case) -> str:
+    gone = case.departures()
+    if not gone:
+        return f"{with_counts(case.names)} returned after the end of a pod."
+    changes = Counter(d.pod.kind for d in gone if d.pod is not None)
+    listed = ", ".join(f"{change.value.replace('_', ' ')} ({times(changes[change])})" for change in sorted(changes))
+    by_name = sum(d.pod is not None and not d.pod.is_by_address for d in gone)
+    parts = [f"The pods of {with_counts(d.instance.label for d in gone)} ended: {listed}."]
+    parts.append("Kubernetes reported that shortly before the members were gone.")
+    if by_name:
+        parts.append(f"{capitalized(of(by_name, len(gone)))}, the pod is known by its name only, not by its address.")
+    back = [d.away_ms for d in gone if d.away_ms is not None]
+    if back:
+        parts.append(f"The next process joined {median_duration([max(0, ms) for ms in back])} later (median).")
+    return " ".join(parts)
+
+
 def slow_joiner(case: Case) -> str:
     waits = [found.waited_ms for found in case.found]
     behind = Counter(found.set_off_by for found in case.found)

@@ -4,17 +4,51 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from pipelines.gold.diagnosis.departures import Departure
 from pipelines.gold.diagnosis.verdicts import Judged
+from pipelines.gold.pod_ends import PodEnd
 from pipelines.gold.wording import first_names
 from schemas.rows import GroupEventRow
-from schemas.states import DiagnosisCause, Evidence, GroupEventKind, GroupType, Trigger
+from schemas.states import DiagnosisCause, Evidence, GroupEventKind, GroupType, PodChange, Trigger
 from schemas.written import capitalized, count, duration
 
 NORMAL = "; normal"
 
 
+MOST_PODS = 3
+"""Pods that a reason names. `proof` has further ones."""
+
+
 def reason(j: Judged, coordinator_events: Sequence[GroupEventRow] = ()) -> str:
-    """Return why the rebalance has its verdict. `coordinator_events` are moves and failures shortly before it."""
+    """Return why the rebalance has its verdict. `coordinator_events` are moves and failures shortly before it.
+
+    If Kubernetes reported something of its members' pods shortly before they were gone, further sentences say that.
+    """
+    return " ".join(filter(None, (_reason(j, coordinator_events), pods_sentence(j.ended))))
+
+
+def pods_sentence(ended: Sequence[Departure]) -> str:
+    """Return what happened to the members' pods: `The pod billing-7f was OOMKilled 1.2 s before its member was gone
+    (observed).` The sentence is empty if nothing is known.
+    """
+    parts = [pod_words(d.pod) for d in ended if d.pod is not None]
+    if not parts:
+        return ""
+    further = len(parts) - MOST_PODS
+    shown = "; ".join(parts[:MOST_PODS]) + (f"; and {count(further, 'more')}" if further > 0 else "")
+    return f"{capitalized(shown)} (observed)."
+
+
+def pod_words(end: PodEnd) -> str:
+    """Return `the pod billing-7f was OOMKilled 1.2 s before its member was gone`."""
+    if end.change["pod"] is None:
+        what = f"the node {end.pod} of its pod stopped answering or was removed"
+    else:
+        what = f"the pod {end.pod} {POD_WORDS[end.kind]}"
+    return f"{what} {duration(end.before_ms)} before its member was gone"
+
+
+def _reason(j: Judged, coordinator_events: Sequence[GroupEventRow]) -> str:
     by_members = _by_members(j)
     if by_members is not None:
         return by_members
@@ -50,6 +84,17 @@ def _by_members(j: Judged) -> str | None:
     if j.follows is not None:
         return f"It finishes the rebalance to generation {j.follows[1]} and has its verdict{_how(j)}."
     return None
+
+
+POD_WORDS: Mapping[PodChange, str] = {
+    PodChange.OOM_KILLED: "was OOMKilled",
+    PodChange.PROBE_FAILED: "had a container killed by its probe",
+    PodChange.CONTAINER_FAILED: "had a container that failed",
+    PodChange.EVICTED: "was evicted",
+    PodChange.NODE_LOST: "lost its node",
+    PodChange.DRAINED: "was drained from its node",
+    PodChange.DELETED: "was deleted",
+}
 
 
 def named(j: Judged) -> str:
@@ -144,6 +189,7 @@ def _is_delayed(j: Judged) -> bool:
 SENTENCES: Mapping[DiagnosisCause, Callable[[Judged], str]] = {
     DiagnosisCause.POLL_TIMEOUT: _poll_timeout,
     DiagnosisCause.SESSION_EXPIRY: _session_expiry,
+    DiagnosisCause.POD_FAILURE: lambda j: f"{named(j)} lost {'their pods' if len(j.instances) > 1 else 'its pod'}.",
     DiagnosisCause.CRASH_LOOP: lambda j: f"{named(j)} leaves and comes back again and again within minutes.",
     DiagnosisCause.SLOW_JOINER: _slow_joiner,
     DiagnosisCause.LEADER_FLAPPING: lambda j: (

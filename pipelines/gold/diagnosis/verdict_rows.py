@@ -6,9 +6,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 
+from pipelines.gold.diagnosis.departures import Departure
 from pipelines.gold.diagnosis.verdict_reasons import reason
 from pipelines.gold.diagnosis.verdicts import Judged, Judgment
 from pipelines.gold.memberships import number
+from pipelines.gold.pod_ends import PodEnd
 from schemas.rows import GenerationRow, GroupEventRow, VerdictOfGroup
 from schemas.states import GroupEventKind
 from schemas.thresholds import failover_ms
@@ -64,6 +66,7 @@ def _row(
         "lost_resource_seconds_max": j.loss.high / 1000,
         "reason": reason(j, moves),
         "folded_count": g.get("folded_count"),
+        "pod_changes": [d.pod.row(d.instance.label) for d in _in_time(j.ended) if d.pod is not None],
         "proof": list(_proof(j, sorted([*moves, *events], key=lambda e: e["event_at"])[-MOST_EVENTS:])),
     }
 
@@ -89,10 +92,23 @@ def _proof(j: Judged, events: Sequence[GroupEventRow]) -> Iterable[str]:
         yield f"The coordinator's reason: {g['trigger_reason']}"[:LONGEST]
     if g["client_reason"]:
         yield f"The client's reason: {g['client_reason']}"[:LONGEST]
+    for d in _in_time(j.ended)[:MOST_EVENTS]:
+        if d.pod is not None:
+            yield _pod(d.pod, d.instance.label)[:LONGEST]
     for e in events:
         who = e.get("group_instance_id") or e.get("client_id") or e["member_id"]
         parts = (e["kind"].replace("_", " "), f"[{e['evidence']}]", who, e["detail"] and f"({e['detail']})")
         yield f"{_moment(e['event_at'])} {' '.join(filter(None, parts))}"[:LONGEST]
+
+
+def _in_time(ended: Iterable[Departure]) -> list[Departure]:
+    return sorted(ended, key=lambda d: (d.pod.change["marked_at"] if d.pod else 0, d.instance.label, d.at))
+
+
+def _pod(end: PodEnd, instance: str) -> str:
+    detail = f" ({end.change['detail']})" if end.change["detail"] else ""
+    how = f"the address {end.joined_by} of {instance}" if end.is_by_address else f"its name in the ids of {instance}"
+    return f"{_moment(end.change['marked_at'])} kubernetes [observed] {end.change['text']}{detail}, joined by {how}"
 
 
 def _moment(ms: int) -> str:

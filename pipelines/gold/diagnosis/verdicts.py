@@ -17,6 +17,7 @@ from pipelines.gold.diagnosis.silences import Silences, silences
 from pipelines.gold.instance_tracker import Number
 from pipelines.gold.marks_nearby import is_deployed
 from pipelines.gold.memberships import Silver, number
+from pipelines.gold.pod_ends import NO_PODS, PodIndex
 from schemas.folded_rows import count_of
 from schemas.rows import GenerationRow, MarkRow, VerdictSumRow
 from schemas.states import DiagnosisCause, Evidence, GroupEventKind, Verdict
@@ -26,6 +27,7 @@ VERDICTS: Mapping[DiagnosisCause, Verdict] = {
     DiagnosisCause.COORDINATOR: Verdict.BROKER,
     DiagnosisCause.POLL_TIMEOUT: Verdict.CLIENT_APPLICATION,
     DiagnosisCause.SESSION_EXPIRY: Verdict.CLIENT_APPLICATION,
+    DiagnosisCause.POD_FAILURE: Verdict.CLIENT_APPLICATION,
     DiagnosisCause.CRASH_LOOP: Verdict.CLIENT_APPLICATION,
     DiagnosisCause.SLOW_JOINER: Verdict.CLIENT_APPLICATION,
     DiagnosisCause.LEADER_FLAPPING: Verdict.CLIENT_APPLICATION,
@@ -58,6 +60,7 @@ class Judged:
     - `left_on_their_own`: whether its members were at work until they were gone, if that decides the verdict.
     - `is_session_short`: whether paused members keep being removed because of a short session timeout.
     - `together`: number of members that were lost at once, if that leaves the verdict open.
+    - `ended`: the departures of the rebalance, or before arrivals in it, with a known change of the member's pod.
     """
 
     row: GenerationRow
@@ -71,6 +74,7 @@ class Judged:
     left_on_their_own: bool = False
     is_session_short: bool = False
     together: int = 0
+    ended: tuple[Departure, ...] = ()
 
     @property
     def instances(self) -> tuple[str, ...]:
@@ -103,15 +107,20 @@ class _Facts:
 
 
 def judgment(
-    silver: Silver, start_ms: int = 0, marks: Sequence[MarkRow] = (), known: Context | None = None
+    silver: Silver,
+    start_ms: int = 0,
+    marks: Sequence[MarkRow] = (),
+    known: Context | None = None,
+    pods: PodIndex = NO_PODS,
 ) -> Judgment:
     """Return the verdicts on the rebalances that joined at `start_ms` or later.
 
     `silver` has the rows of one group, in any order; without stalls, losses are 0. `marks` are rows of that table, of
-    the group or its whole cluster, in order of time. `known` is the context of `silver`, if it was made already.
+    the group or its whole cluster, in order of time. `known` is the context of `silver` with these `pods` of the
+    cluster, if it was made already.
     """
     rows = [g for g in sorted(silver["generations"], key=number) if g["joined_at"] >= start_ms]
-    known, parts = known or context(silver), overtaken(rows)
+    known, parts = known or context(silver, pods), overtaken(rows)
     stalls = silver.get("stalls", ())
     lost = losses(stalls, rows, parts)
     silent = silences(known, stalls, {number(g): g["joined_at"] for g in silver["generations"]})
@@ -147,14 +156,16 @@ def heaviest(judged: Iterable[Judged]) -> Verdict:
 
 def _judged(g: GenerationRow, facts: _Facts, loss: RebalanceLoss, before: Mapping[Number, Judged]) -> Judged:
     found = cause_of(g, facts.known)
-    plain = Judged(row=g, found=found, verdict=VERDICTS[found.cause], evidence=found.evidence, loss=loss)
-    if found.cause in FOLLOWING:
-        return _following(plain, before)
     changes = facts.known.changes(g)
     gone = [d for d in (c if isinstance(c, Departure) else c.after for c in changes) if d is not None]
+    ended = tuple({id(d): d for d in gone if d.pod is not None}.values())
+    verdict = VERDICTS[found.cause]
+    plain = Judged(row=g, found=found, verdict=verdict, evidence=found.evidence, loss=loss, ended=ended)
+    if found.cause in FOLLOWING:
+        return _following(plain, before)
     if found.cause == DiagnosisCause.SESSION_EXPIRY:
         return _expired(plain, gone, facts)
-    if found.cause in MAY_BE_SILENCE:
+    if found.cause in MAY_BE_SILENCE and any(d.pod is None for d in gone):
         plain = _by_commits(plain, gone, facts)
     if plain.verdict == Verdict.UNKNOWN and not plain.together and (first := _returned_from(gone, before)) is not None:
         return replace(plain, verdict=first.verdict, evidence=Evidence.INFERRED, follows=number(first.row))

@@ -24,13 +24,15 @@ GRADES = (Evidence.INFERRED, Evidence.BOUNDED, Evidence.OBSERVED)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StormFacts:
     """Facts about a storm from silver: its cost, the causes of its rebalances in order, the attributes in which the
-    affected differ from the others, and the sums of its rebalances by verdict, greatest loss first.
+    affected differ from the others, the sums of its rebalances by verdict, greatest loss first, and the changes of its
+    members' pods in words, in order of time.
     """
 
     cost: Cost
     voices: Sequence[Voice]
     differences: Sequence[Difference]
     verdicts: Sequence[VerdictSumRow] = ()
+    pod_changes: Sequence[str] = ()
 
 
 def storm_row(storm: Storm, until_ms: int, facts: StormFacts, marks: Sequence[MarkRow]) -> StormRow:
@@ -106,6 +108,11 @@ def _sentences(storm: Storm, facts: StormFacts, marks: Sequence[MarkRow]) -> lis
         f"It began {_minutes(m['marked_at'], storm.started_at):.0f} min after the mark {m['text']!r} ({m['kind']})."
         for m in suspects(storm, marks)[:SHOWN]
     ]
+    if facts.pod_changes:
+        further = len(facts.pod_changes) - SHOWN
+        more = f" and {further:,} more" if further > 0 else ""
+        listed = ", ".join(repr(text) for text in facts.pod_changes[:SHOWN])
+        out.append(f"Kubernetes reported shortly before its members were gone: {listed}{more}.")
     if found:
         out += [
             f"{d.attribute} {d.value}: {percent(d.share)} of the affected, {percent(d.baseline)} of the others."
