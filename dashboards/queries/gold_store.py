@@ -10,6 +10,7 @@ from dashboards.queries.change_queries import CHANGE_ROWS, CHANGES
 from dashboards.queries.verdict_queries import OF_EPISODE, OF_FLEET, OF_GROUP, OF_REBALANCE, SUM_ROWS
 from dashboards.urlstate import Window
 from schemas.loss_interval import OF_STOPS, OF_SUM, ONE_STOP
+from schemas.states import MarkKind
 
 ADVICE_ROWS = 600
 ADVICE_GROUPS = 15
@@ -75,7 +76,7 @@ WITH announced AS (
     SELECT cluster, marked_at, kind, text, marked_by,
            coalesce(group_ids, CASE WHEN group_id IS NULL THEN [] ELSE [group_id] END) AS group_ids
     FROM marks
-    WHERE marked_at >= $start AND marked_at < $end AND ($cluster = '' OR cluster = $cluster)
+    WHERE marked_at >= $start AND marked_at < $end AND ($cluster = '' OR cluster = $cluster) AND kind <> 'kubernetes'
 )
 SELECT * FROM announced
 WHERE array_length(group_ids) = 0 OR array_length(CAST($groups AS VARCHAR[])) = 0
@@ -83,6 +84,17 @@ WHERE array_length(group_ids) = 0 OR array_length(CAST($groups AS VARCHAR[])) = 
 ORDER BY marked_at DESC, cluster, kind, text
 LIMIT $cap
 """
+
+POD_CHANGES = """
+SELECT cluster, group_id, pod_changes FROM verdicts
+WHERE joined_at >= $start AND joined_at < $end AND ($cluster = '' OR cluster = $cluster)
+  AND array_length(pod_changes) > 0
+  AND (array_length(CAST($groups AS VARCHAR[])) = 0 OR list_contains(CAST($groups AS VARCHAR[]), group_id))
+ORDER BY joined_at DESC, cluster, group_id
+LIMIT $cap
+"""
+POD_MS = 30 * 60_000
+"""The longest time in ms from the change of a pod to the end of its member."""
 
 
 class GoldStore:
@@ -161,11 +173,45 @@ class GoldStore:
         return self._ask(OF_FLEET, of_window(window, "verdict_sums"), SUM_ROWS, **window_parameters(window))
 
     def marks(self, window: Window, cluster: str = "", groups: Sequence[str] = ()) -> list[Row]:
-        """Return the newest marks of the window, oldest first. If groups are given, omit marks of other groups."""
+        """Return the newest marks of the window, oldest first. If groups are given, omit marks of other groups.
+
+        Changes of pods are among them if they came shortly before a member in that pod was gone.
+        """
         rows = self._ask(
             MARKS, ("marks",), MARK_ROWS, cluster=cluster, groups=list(groups), **window_parameters(window)
         )
-        return rows[::-1]
+        found = [*rows, *self._pod_changes(window, cluster, groups)]
+        found.sort(key=lambda m: (-m["marked_at"], m["cluster"], m["kind"], m["text"]))
+        return found[:MARK_ROWS][::-1]
+
+    def _pod_changes(self, window: Window, cluster: str, groups: Sequence[str]) -> list[Row]:
+        """Return changes of pods as rows like those of marks, with the groups whose members were in the pod."""
+        wide = Window(window.start, window.end + POD_MS, is_live=False)
+        rows = self._ask(
+            POD_CHANGES,
+            of_window(wide, "verdicts"),
+            MARK_ROWS,
+            cluster=cluster,
+            groups=list(groups),
+            **window_parameters(wide),
+        )
+        of_change: dict[tuple[str, int, str], set[str]] = {}
+        for row in rows:
+            for change in row["pod_changes"]:
+                if window.start <= change["changed_ms"] < window.end:
+                    key = row["cluster"], change["changed_ms"], change["text"]
+                    of_change.setdefault(key, set()).add(row["group_id"])
+        return [
+            {
+                "cluster": of_cluster,
+                "marked_at": at,
+                "kind": MarkKind.KUBERNETES.value,
+                "text": text,
+                "marked_by": None,
+                "group_ids": sorted(mine),
+            }
+            for (of_cluster, at, text), mine in of_change.items()
+        ]
 
     def _ask(self, sql: str, tables: Tables, cap: int, **parameters: Parameter) -> list[Row]:
         return self._lake.query(sql, tables, cap, parameters).rows

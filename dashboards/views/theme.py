@@ -113,6 +113,7 @@ FLAGS = {
     MarkKind.MAINTENANCE: Glyph("⚒", "", "maintenance"),
     MarkKind.INCIDENT: Glyph("⚠", "", "incident"),
     MarkKind.OTHER: Glyph("⚐", "", "mark"),
+    MarkKind.KUBERNETES: Glyph("☸", "", "pod"),
 }
 """Markers of marks, which people set to announce an event."""
 

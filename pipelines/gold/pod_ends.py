@@ -83,13 +83,12 @@ class Pod:
 class PodEnd:
     """A change of a member's pod shortly before the member was gone, `before_ms` earlier (at least 0).
 
-    `joined_by` is the address or the name by which the pod was found.
+    `is_by_address`: whether the pod was found by its address, and not by its name.
     """
 
     change: MarkRow
     before_ms: int
     is_by_address: bool
-    joined_by: str
 
     @property
     def kind(self) -> PodChange:
@@ -130,7 +129,7 @@ class PodIndex:
         found = self._pod(membership)
         if found is None:
             return None
-        pod, joined_by, is_by_address = found
+        pod, is_by_address = found
         of_node = self.of_node.get(pod.node, ()) if pod.node is not None else ()
         near = [c for c in (*pod.changes, *of_node) if _is_near(c, membership)]
         if not near:
@@ -141,17 +140,16 @@ class PodIndex:
             change=chosen,
             before_ms=max(0, gone_at - chosen["marked_at"]),
             is_by_address=is_by_address,
-            joined_by=joined_by,
         )
 
-    def _pod(self, membership: Membership) -> tuple[Pod, str, bool] | None:
+    def _pod(self, membership: Membership) -> tuple[Pod, bool] | None:
         arrived_at, host = membership.arrived_at, address_of(membership.client_host)
         there = [pod for pod in self.by_address.get(host, ()) if pod.may_have_lived(arrived_at)]
         words = words_of(membership)
         if len(there) > 1 or any(pod.is_host_network for pod in there):
             there = [pod for pod in there if pod.name in words]
         if len(there) == 1:
-            return there[0], host, True
+            return there[0], True
         if there:
             return None
         named = {
@@ -163,7 +161,7 @@ class PodIndex:
         if len(named) != 1:
             return None
         (only,) = named.values()
-        return only, only.name, False
+        return only, False
 
 
 NO_PODS = PodIndex()

@@ -15,7 +15,7 @@ from dashboards.views.theme import GLYPHS
 from dashboards.views.timeline import proof
 from dashboards.views.verdict_words import without_hosts
 from schemas import loss_interval
-from schemas.states import Evidence, GroupProtocol
+from schemas.states import Evidence, GroupProtocol, MarkKind
 from schemas.written import capitalized, count
 
 GRADES = (Evidence.OBSERVED, Evidence.BOUNDED, Evidence.INFERRED)
@@ -28,13 +28,13 @@ def in_order(lines: Iterable[EvidenceLine]) -> list[EvidenceLine]:
 
 
 def of_marks(marks: Sequence[Row]) -> list[EvidenceLine]:
-    """Return the marks, each with its subject and its sender."""
+    """Return the marks, each with its subject and its sender. Changes of pods are observed by Kubernetes."""
     return [
         EvidenceLine(
             mark["marked_at"],
             mark["marked_at"],
             f"{capitalized(flag_of(mark).word)}: {visible(mark['text'], 120)} ({mark_subject(mark)})",
-            ANNOUNCED,
+            Evidence.OBSERVED if mark["kind"] == MarkKind.KUBERNETES else ANNOUNCED,
             "" if mark["marked_by"] is None else f"by {visible(mark['marked_by'], 60)}",
         )
         for mark in marks

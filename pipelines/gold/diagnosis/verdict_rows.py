@@ -107,7 +107,7 @@ def _in_time(ended: Iterable[Departure]) -> list[Departure]:
 
 def _pod(end: PodEnd, instance: str) -> str:
     detail = f" ({end.change['detail']})" if end.change["detail"] else ""
-    how = f"the address {end.joined_by} of {instance}" if end.is_by_address else f"its name in the ids of {instance}"
+    how = f"its address, the client host of {instance}" if end.is_by_address else f"its name in the ids of {instance}"
     return f"{_moment(end.change['marked_at'])} kubernetes [observed] {end.change['text']}{detail}, joined by {how}"
 
 

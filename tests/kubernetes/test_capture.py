@@ -1,0 +1,106 @@
+"""A stream of Kubernetes beside a recorded cluster: the pod of a removed member was OOMKilled just before."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from datetime import UTC, datetime
+from pathlib import Path
+
+import deltalake
+import pytest
+
+from dashboards.lake.lake import LocalLake
+from dashboards.queries.store import Store
+from dashboards.urlstate import Window
+from jobs.cli import main
+from schemas.bronze import QUARANTINE
+from schemas.gold import CLUSTER_PATTERNS, GROUP_TABLES, MARKS, STORMS
+from testing.recordings import CAPTURES
+from tests.kubernetes.objects import event, pod, terminated
+
+GROUP, KILLED, BEGAN = "imports-joiner", "imports-joiner-2", "2026-11-21T07:25:10Z"
+TABLES = (*GROUP_TABLES, CLUSTER_PATTERNS, STORMS, MARKS)
+OOM = "OOMKilled payments/imports-joiner-2 (container app)"
+
+
+def stream() -> list[dict]:
+    """What `kubectl get pods,events -w -o json` printed: all pods, two of them killed, and an event of no interest."""
+    pods = [
+        pod(name, address="127.0.0.1", uid=f"uid-{name}", startTime=BEGAN)
+        for name in (*(f"imports-joiner-{number}" for number in range(4)), "routing-enricher-0", "routing-enricher-1")
+    ]
+    killed = pod(
+        KILLED, address="127.0.0.1", uid=f"uid-{KILLED}", startTime=BEGAN, **terminated(at="2026-11-21T07:25:39Z")
+    )
+    probed = event(name="routing-enricher-1") | {"lastTimestamp": "2026-11-21T07:25:57Z", "firstTimestamp": None}
+    probed["involvedObject"]["uid"] = "uid-routing-enricher-1"
+    return [*pods, killed, probed, event("Pulled", "Container image is present")]
+
+
+def replayed(folder: Path, objects: list[dict], *options: str) -> Path:
+    """The warehouse of the capture with these objects beside it."""
+    capture, warehouse = folder / "capture", folder / "warehouse"
+    shutil.copytree(CAPTURES / "eager_churn", capture)
+    lines = "".join(json.dumps(each) + "\n" for each in objects)
+    (capture / "kubernetes-1.log").write_text(lines, encoding="utf-8")
+    assert 0 == main(["replay", str(capture), "--warehouse", str(warehouse), *options])
+    return warehouse
+
+
+def rows(warehouse: Path, table, *columns: str) -> list:
+    stored = deltalake.DeltaTable(str(warehouse / table.name))
+    return stored.to_pyarrow_table(columns=list(columns or table.names)).to_pylist()
+
+
+@pytest.fixture(scope="module")
+def warehouse(tmp_path_factory) -> Path:
+    return replayed(tmp_path_factory.mktemp("kubernetes"), stream())
+
+
+def test_the_verdict_on_the_removed_member_is_its_pod(warehouse, capsys) -> None:
+    at = "2026-11-21T07:25:45Z"
+    assert 0 == main(["why", GROUP, "--at", at, "--warehouse", str(warehouse)])
+    told = " ".join(capsys.readouterr().out.split())
+    assert "The pod imports-joiner-2 was OOMKilled 6.7 s before its member was gone (observed)." in told
+    assert "pod failure" in told.replace("_", " ") or "pods that were killed" in told
+    (row,) = (row for row in rows(warehouse, GROUP_TABLES[3]) if (row["group_id"], row["generation_id"]) == (GROUP, 5))
+    assert ("pod_failure", "client_application", "observed") == (row["cause"], row["verdict"], row["evidence"])
+    assert [("oom_killed", OOM, KILLED)] == [
+        (each["change"], each["text"], each["instance"]) for each in row["pod_changes"]
+    ]
+    assert any(OOM in line and "kubernetes [observed]" in line for line in row["proof"])
+
+
+def test_its_incident_lists_the_change_as_observed(warehouse, tmp_path) -> None:
+    written = tmp_path / "incident.json"
+    options = ["--group", GROUP, "--generation", "5", "--format", "json", "--out", str(written)]
+    assert 0 == main(["incident", *options, "--warehouse", str(warehouse)])
+    timeline = json.loads(written.read_text(encoding="utf-8"))["timeline"]
+    assert ["observed"] == [line["evidence"] for line in timeline if OOM in line["text"] and "Pod:" in line["text"]]
+
+
+def test_time_axes_have_a_flag_for_it_and_readers_see_only_flags_of_their_groups(warehouse) -> None:
+    at = round(datetime(2026, 11, 21, 7, 25, 39, tzinfo=UTC).timestamp() * 1000)
+    window = Window(at - 60_000, at + 60_000, is_live=False)
+    flags = Store(LocalLake(warehouse)).marks(window)
+    assert [OOM, "killed by a probe payments/routing-enricher-1 (container app)"] == [each["text"] for each in flags]
+    assert [["imports-joiner"], ["routing-enricher"]] == [each["group_ids"] for each in flags]
+    assert [OOM] == [each["text"] for each in Store(LocalLake(warehouse)).marks(window, groups=[GROUP])]
+    lake = LocalLake(warehouse)
+    for prefixes, expected in ((None, 8), (("routing-",), 0), (("imports-", "routing-"), 0)):
+        assert expected == len(lake.query("SELECT * FROM marks LIMIT $cap", ["marks"], 99, {}, prefixes).rows)
+    asked = "SELECT group_id, pod_changes FROM verdicts WHERE array_length(pod_changes) > 0 LIMIT $cap"
+    seen = lake.query(asked, ["verdicts"], 99, {}, ("routing-",)).rows
+    assert {"routing-enricher"} == {row["group_id"] for row in seen}
+
+
+@pytest.mark.parametrize("options", [("--batches", "4", "--seed", "3"), ("--batches", "2")])
+def test_repeated_and_reordered_in_other_batches_it_gives_the_same_tables(warehouse, tmp_path, options) -> None:
+    again = replayed(tmp_path, [*stream()[::-1], *stream()], *options)
+    for table in TABLES:
+        assert sorted(map(repr, rows(again, table))) == sorted(map(repr, rows(warehouse, table))), table.name
+
+
+def test_nothing_is_quarantined(warehouse) -> None:
+    assert [] == [row for row in rows(warehouse, QUARANTINE, "source", "reason") if "kubernetes" in row["source"]]
