@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import deltalake
@@ -13,12 +13,21 @@ import pytest
 from dashboards.lake.lake import LocalLake
 from dashboards.queries.store import Store
 from dashboards.urlstate import Window
+from jobs.analyze import analyze
 from jobs.cli import main
-from schemas.bronze import QUARANTINE
+from jobs.config.settings import Settings
+from jobs.silver.build_marks import update_marks
+from jobs.tables.append import append
+from jobs.tables.new_rows import NewRows
+from pipelines.kubernetes.observation_rows import rows_of_lines
+from pipelines.log_lines import PlacedLine
+from schemas.bronze import ADMIN_OBSERVATIONS, QUARANTINE
 from schemas.gold import CLUSTER_PATTERNS, GROUP_TABLES, MARKS, STORMS
+from schemas.silver import GROUP_EVENTS
 from testing.recordings import CAPTURES
 from tests.kubernetes.objects import event, pod, terminated
 
+CLUSTER = "kafka"
 GROUP, KILLED, BEGAN = "imports-joiner", "imports-joiner-2", "2026-11-21T07:25:10Z"
 TABLES = (*GROUP_TABLES, CLUSTER_PATTERNS, STORMS, MARKS)
 OOM = "OOMKilled payments/imports-joiner-2 (container app)"
@@ -38,10 +47,10 @@ def stream() -> list[dict]:
     return [*pods, killed, probed, event("Pulled", "Container image is present")]
 
 
-def replayed(folder: Path, objects: list[dict], *options: str) -> Path:
+def replayed(folder: Path, objects: list[dict], *options: str, name: str = "eager_churn") -> Path:
     """The warehouse of the capture with these objects beside it."""
     capture, warehouse = folder / "capture", folder / "warehouse"
-    shutil.copytree(CAPTURES / "eager_churn", capture)
+    shutil.copytree(CAPTURES / name, capture)
     lines = "".join(json.dumps(each) + "\n" for each in objects)
     (capture / "kubernetes-1.log").write_text(lines, encoding="utf-8")
     assert 0 == main(["replay", str(capture), "--warehouse", str(warehouse), *options])
@@ -72,12 +81,12 @@ def test_the_verdict_on_the_removed_member_is_its_pod(warehouse, capsys) -> None
     assert any(OOM in line and "kubernetes [observed]" in line for line in row["proof"])
 
 
-def test_its_incident_lists_the_change_as_observed(warehouse, tmp_path) -> None:
-    written = tmp_path / "incident.json"
-    options = ["--group", GROUP, "--generation", "5", "--format", "json", "--out", str(written)]
-    assert 0 == main(["incident", *options, "--warehouse", str(warehouse)])
-    timeline = json.loads(written.read_text(encoding="utf-8"))["timeline"]
-    assert ["observed"] == [line["evidence"] for line in timeline if OOM in line["text"] and "Pod:" in line["text"]]
+def test_its_incident_lists_the_change_as_observed(warehouse, capsys) -> None:
+    main(["incident", GROUP, "--generation", "5", "--format", "json", "--warehouse", str(warehouse)])
+    timeline = json.loads(capsys.readouterr().out)["timeline"]
+    shown = [line for line in timeline if OOM in line["text"]]
+    assert [f"Pod: {OOM} ({GROUP})"] == [line["text"] for line in shown]
+    assert ["observed"] == [line["evidence"] for line in shown]
 
 
 def test_time_axes_have_a_flag_for_it_and_readers_see_only_flags_of_their_groups(warehouse) -> None:
@@ -104,3 +113,45 @@ def test_repeated_and_reordered_in_other_batches_it_gives_the_same_tables(wareho
 
 def test_nothing_is_quarantined(warehouse) -> None:
     assert [] == [row for row in rows(warehouse, QUARANTINE, "source", "reason") if "kubernetes" in row["source"]]
+
+
+def test_reports_that_arrive_after_the_analysis_change_what_it_found(warehouse, tmp_path) -> None:
+    later = replayed(tmp_path, [])
+    settings, reports = Settings(warehouse=later), stream()
+    for objects in (reports[6:], reports[:6], reports):  # the ends first, then the starts and addresses, then all again
+        lines = [PlacedLine("kubernetes-1.log", number, json.dumps(each)) for number, each in enumerate(objects)]
+        seen, refused, used = rows_of_lines(lines, cluster=CLUSTER)
+        assert ([], sum(each.get("kind") == "Pod" or "liveness" in each["message"] for each in objects)) == (
+            refused,
+            used,
+        )
+        new = NewRows.of(ADMIN_OBSERVATIONS, seen)
+        append(None, later, new)
+        update_marks(None, later, new)
+        analyze(None, settings)
+    for table in TABLES:
+        assert sorted(map(repr, rows(later, table))) == sorted(map(repr, rows(warehouse, table))), table.name
+    assert 0 == analyze(None, settings)
+
+
+def test_a_storm_lists_the_pods_of_its_members(tmp_path) -> None:
+    capture, warehouse = CAPTURES / "storms", tmp_path / "plain"
+    assert 0 == main(["replay", str(capture), "--warehouse", str(warehouse)])
+    names = ("kind", "client_id", "event_at")
+    gone = [
+        r["event_at"]
+        for r in rows(warehouse, GROUP_EVENTS, *names)
+        if r["client_id"] == "label-printer-1" and r["kind"] == "session_expired"
+    ]
+    assert len(gone) > 3
+    one = pod("label-printer-1", address="127.0.0.1", uid="uid-1", startTime="2020-01-01T00:00:00Z")
+    killed = [one | {"status": terminated(at=f"{at - timedelta(seconds=3):%Y-%m-%dT%H:%M:%SZ}")} for at in gone]
+    folder = tmp_path / "storms"
+    folder.mkdir()
+    found = rows(replayed(folder, [one, *killed], name="storms"), STORMS, "group_ids", "explanation", "evidence")
+    told = [row["explanation"] for row in found if any("label-printer" in group for group in row["group_ids"])]
+    assert told
+    assert all(
+        "Kubernetes reported shortly before its members were gone: 'OOMKilled payments/label-printer-1" in text
+        for text in told
+    )
