@@ -15,7 +15,8 @@ from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 from duckdb import DuckDBPyConnection, DuckDBPyRelation, IOException
 
-from schemas.tables import schema_version
+from schemas.gold import POD_CHANGES
+from schemas.tables import schema_version, struct_fields
 
 SETTLED_SECONDS = 2.0
 """If a log folder changed more recently, it may have changed again within one tick of the file system's clock."""
@@ -23,7 +24,17 @@ SETTLED_SECONDS = 2.0
 
 ADDED = {
     "generations": (("folded_count", pa.int32()), ("last_generation_id", pa.int32())),
-    "verdicts": (("folded_count", pa.int32()),),
+    "verdicts": (
+        ("folded_count", pa.int32()),
+        (
+            "pod_changes",
+            pa.list_(
+                pa.struct(
+                    [(n, pa.int64() if kind == "BIGINT" else pa.string()) for n, kind in struct_fields(POD_CHANGES)]
+                )
+            ),
+        ),
+    ),
 }
 """Columns by table that queries name and that tables of an earlier Regroup lack, where they are NULL."""
 

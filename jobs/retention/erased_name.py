@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import or_
@@ -17,7 +17,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark re
 
 from jobs.config.errors import UserError
 from schemas.bronze import QUARANTINE
-from schemas.gold import BY_GROUP, DIFFERENCES
+from schemas.gold import BY_GROUP, DIFFERENCES, POD_CHANGES
 from schemas.tables import Table
 
 NOT_BEFORE, NOT_AFTER = r"(?<![A-Za-z0-9_-]|[A-Za-z0-9]\.)", r"(?![A-Za-z0-9_-]|\.[A-Za-z0-9])"
@@ -26,8 +26,8 @@ NOT_BEFORE, NOT_AFTER = r"(?<![A-Za-z0-9_-]|[A-Za-z0-9]\.)", r"(?![A-Za-z0-9_-]|
 
 SIDES = ("before", "after")
 
-FIELDS = {DIFFERENCES: "value", BY_GROUP: "group_id"}
-"""For columns of lists of structs: the field that may contain a name."""
+FIELDS = {DIFFERENCES: ("value",), BY_GROUP: ("group_id",), POD_CHANGES: ("text", "detail", "instance")}
+"""For columns of lists of structs: the fields that may contain a name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,7 +139,8 @@ def erased_columns(table: Table, name: Name) -> dict[str, tuple[Column, Column]]
             case "BINARY":
                 found[column.name] = (_in_bytes(old, name), _bytes_instead(old, name))
             case kind if kind in FIELDS:
-                found[column.name] = (is_among(_fields(old, FIELDS[kind])), _fields_instead(old, FIELDS[kind], instead))
+                contains = reduce(or_, (is_among(_fields(old, field)) for field in FIELDS[kind]))
+                found[column.name] = (contains, _fields_instead(old, FIELDS[kind], instead))
     no = F.lit(False)  # noqa: FBT003 - a literal
     return {column: (F.coalesce(contains, no), value) for column, (contains, value) in found.items()}
 
@@ -148,8 +149,11 @@ def _fields(structs: Column, field: str) -> Column:
     return F.transform(structs, lambda each: each[field])
 
 
-def _fields_instead(structs: Column, field: str, instead: Callable[[Column], Column]) -> Column:
-    return F.transform(structs, lambda each: each.withField(field, instead(each[field])))
+def _fields_instead(structs: Column, fields: Sequence[str], instead: Callable[[Column], Column]) -> Column:
+    def changed(each: Column) -> Column:
+        return reduce(lambda struct, field: struct.withField(field, instead(each[field])), fields, each)
+
+    return F.transform(structs, changed)
 
 
 def _in_bytes(raw: Column, name: Name) -> Column:

@@ -155,3 +155,11 @@ def test_a_storm_lists_the_pods_of_its_members(tmp_path) -> None:
         "Kubernetes reported shortly before its members were gone: 'OOMKilled payments/label-printer-1" in text
         for text in told
     )
+
+
+def test_pages_draw_no_flags_of_pods_for_verdicts_of_an_earlier_regroup(warehouse, tmp_path) -> None:
+    folder = str(tmp_path / "verdicts")
+    stored = deltalake.DeltaTable(str(warehouse / "verdicts")).to_pyarrow_table()
+    deltalake.write_deltalake(folder, stored.drop_columns(["pod_changes"]))
+    window = Window(0, 2**42, is_live=False)
+    assert [] == Store(LocalLake(tmp_path)).marks(window)

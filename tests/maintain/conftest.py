@@ -34,7 +34,7 @@ from schemas.bronze import (
     OFFSET_COMMITS,
     QUARANTINE,
 )
-from schemas.gold import ADVICE, ALERTS, DEPLOYS, GROUP_TABLES, STORMS
+from schemas.gold import ADVICE, ALERTS, DEPLOYS, GROUP_TABLES, STORMS, VERDICTS
 from schemas.operations import QUALITY_RESULTS
 from schemas.silver import GENERATIONS, SILVER
 from schemas.tables import Table
@@ -138,6 +138,11 @@ def described(recorded) -> tuple[Path, str]:
     hit = [{"group_id": g, "rebalances": 2, "lost_resource_seconds": 1.5} for g in (group, "other-group")]
     both = {"cluster": CLUSTER, "storm_id": "s", "started_at": 1, "group_ids": [group, "other-group"], "by_group": hit}
     write_deltalake(table_path(recorded, STORMS), arrow(STORMS, [both]), mode="append")
+    ended = {"changed_ms": 1, "change": "deleted", "text": f"deleted payments/{group}", "detail": group}
+    ended |= {"instance": f"app ({group})", "joined_by": "name"}
+    blamed = {"cluster": CLUSTER, "group_id": "other-group", "incarnation": 0, "generation_id": 1, "joined_at": 1}
+    verdict = whole(blamed | {"pod_changes": [ended]}, VERDICTS)
+    write_deltalake(table_path(recorded, VERDICTS), arrow(VERDICTS, [verdict]), mode="append")
     rule = {"table_name": "t", "checked_at": 1, "rule": "r"}
     FolderTables(recorded).append(
         QUALITY_RESULTS,
