@@ -8,6 +8,7 @@ Supported: an object, several in a row, pretty-printed or not, and lists (`kubec
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -22,11 +23,15 @@ from schemas.json_depth import is_too_deep
 DEEPEST_OBJECT = 128
 """Levels of lists and objects. In OTLP/JSON, each level of an object takes four, and a pod's affinity has about ten."""
 
+MOST_OBJECTS = 10_000
+"""Objects in a row in one message. A list may contain more."""
+
 HINTS = ("involvedObject", "regarding", '"Pod', "k8s.event.reason")
 BYTE_HINTS = tuple(hint.encode() for hint in HINTS)
 _ENVELOPES = ("object", "event", "body")
 _TEXTS = ("log", "message", "body")
 _DEPTH = 4
+_SPACES = re.compile(r"[ \t\r\n]*")
 
 
 class KubernetesContent(NamedTuple):
@@ -83,10 +88,13 @@ def _contents(text: str) -> list[Any]:
     """Return the JSON values that a text contains one after another.
 
     Raises:
-        ValueError: the text is broken JSON, or nested too deeply.
+        ValueError: the text is broken JSON, nested too deeply, or has too many values.
     """
-    decoder, at, out = json.JSONDecoder(), 0, []
-    while (at := _next(text, at)) < len(text):
+    decoder, at = json.JSONDecoder(), 0
+    out: list[Any] = []
+    while (at := _after_spaces(text, at)) < len(text):
+        if len(out) == MOST_OBJECTS:
+            raise ValueError
         try:
             content, at = decoder.raw_decode(text, at)
         except RecursionError:
@@ -97,10 +105,9 @@ def _contents(text: str) -> list[Any]:
     return out
 
 
-def _next(text: str, at: int) -> int:
-    while at < len(text) and text[at] in " \t\r\n":
-        at += 1
-    return at
+def _after_spaces(text: str, at: int) -> int:
+    spaces = _SPACES.match(text, at)
+    return at if spaces is None else spaces.end()
 
 
 def _read(content: Any, found: KubernetesContent) -> tuple[bool, list[Any]]:

@@ -11,9 +11,12 @@ from typing import Any
 
 from pipelines.decoding.record_times import EPOCH
 from pipelines.kubernetes.pod_facts import PodFact, RefusedFactError, addresses, checked, name_in, text_in, time_of
-from schemas.states import PodChange
+from schemas.states import PodChange, QuarantineReason
 
 OOM_KILLED = "OOMKilled"
+MOST_CONTAINERS, MOST_CONDITIONS = 100, 100
+"""Limits for senders of any JSON; real pods have a few of each."""
+
 DISRUPTIONS: Mapping[str, PodChange] = {
     "EvictionByEvictionAPI": PodChange.DRAINED,
     "TerminationByKubelet": PodChange.EVICTED,
@@ -80,6 +83,8 @@ def _deletion(metadata: Mapping[str, Any]) -> datetime | None:
 
 def _containers(plain: PodFact, status: Mapping[str, Any], deleted: datetime | None) -> Iterator[PodFact]:
     listed = status.get("containerStatuses")
+    if isinstance(listed, list) and len(listed) > MOST_CONTAINERS:
+        raise RefusedFactError(f"the pod has more than {MOST_CONTAINERS} containers", QuarantineReason.OVERSIZED)
     for container in listed if isinstance(listed, list) else ():
         if not isinstance(container, dict):
             raise RefusedFactError("containerStatuses is not a list of objects")
@@ -99,7 +104,8 @@ def _containers(plain: PodFact, status: Mapping[str, Any], deleted: datetime | N
 
 def _pod(plain: PodFact, status: Mapping[str, Any], deleted: datetime | None) -> Iterator[PodFact]:
     conditions = status.get("conditions")
-    found = [each for each in conditions if isinstance(each, dict)] if isinstance(conditions, list) else []
+    listed = conditions[:MOST_CONDITIONS] if isinstance(conditions, list) else []
+    found = [each for each in listed if isinstance(each, dict)]
     ended = False
     for each in found:
         change = DISRUPTIONS.get(str(each.get("reason")))

@@ -167,6 +167,7 @@ def test_a_container_that_was_told_to_stop_did_not_fail() -> None:
         (event(name="not a name!"), "invalid_envelope"),
         (pod(address="nowhere"), "invalid_envelope"),
         (pod(containerStatuses=[7]), "invalid_envelope"),
+        (pod(containerStatuses=[{}] * 101), "oversized"),
     ],
 )
 def test_an_object_that_cannot_be_read_is_quarantined_without_its_content(found, reason) -> None:
