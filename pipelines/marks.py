@@ -14,6 +14,7 @@ from pipelines.coordinator_events import Unreadable
 from pipelines.decoding.record_times import EPOCH, LAST_MS, instant
 from pipelines.kubernetes.mark_rows import pod_mark_rows
 from pipelines.kubernetes.pod_facts import KIND
+from schemas.gold import MARKS
 from schemas.states import MarkKind, QuarantineReason
 
 if TYPE_CHECKING:
@@ -90,7 +91,8 @@ def _announced_rows(observations: Iterable[Mapping[str, Any]]) -> list[dict[str,
         if isinstance(found, Mark):
             by_mark[row["cluster"], found.marked_at, found.kind, found.text].append(found)
     return [
-        {
+        dict.fromkeys(MARKS.names)
+        | {
             "cluster": cluster,
             "marked_at": at,
             "kind": str(kind),

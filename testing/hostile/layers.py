@@ -17,6 +17,7 @@ from pipelines.coverage import Span
 from pipelines.decoding.source_record import SourceRecord
 from pipelines.event_batch import TopicReader
 from pipelines.gold.advice.latencies import BrokerSettings
+from pipelines.gold.marks_nearby import announced
 from pipelines.gold.rows import AnalysisConfig, gold_rows
 from pipelines.gold.storms.disturbances import disturbances
 from pipelines.gold.storms.incremental import StormScan
@@ -85,7 +86,10 @@ def _layers(records: list[tuple[int, bytes, bytes]], messages: list[bytes]) -> M
         for table in (GENERATIONS, GENERATION_MEMBERS, STALLS, GROUP_EVENTS)
     }
     if silver[GENERATIONS.name]:
-        rows += [_sized(found) for found in _gold(cast("GroupHistory", silver), cast("list[MarkRow]", announced_ms))]
+        rows += [
+            _sized(found)
+            for found in _gold(cast("GroupHistory", silver), announced(cast("list[MarkRow]", announced_ms)))
+        ]
     return sum(rows, total)
 
 

@@ -19,7 +19,9 @@ from pipelines.coverage import Span
 from pipelines.event_batch import TopicReader
 from pipelines.log_envelopes import LogLine, unwrap
 from pipelines.marks import Mark, mark, mark_rows, moment
+from schemas.gold import MARKS
 from schemas.states import MarkKind
+from tests.whole_rows import whole
 
 RECEIVED_MS = 1_795_000_000_000
 AT = datetime(2026, 11, 21, 12, 1, 40, tzinfo=UTC)
@@ -54,7 +56,7 @@ def test_a_mark_says_when_what_and_for_whom() -> None:
         "group_ids": ["billing"],
         "marked_by": "ci",
     }
-    assert [expected] == mark_rows([row])
+    assert [whole(expected, MARKS)] == mark_rows([row])
 
 
 @pytest.mark.parametrize(
