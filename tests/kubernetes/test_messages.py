@@ -38,13 +38,18 @@ KILLED = pod(**terminated())
 LINE = "[2026-11-21 12:00:00,000] INFO [GroupCoordinator 0]: Member a in group g has failed, removing it from the group (kafka.coordinator.group.GroupCoordinator)"
 
 
-def read(*values: bytes, sources: tuple[EventSource, ...] = ()) -> dict[str, list[dict]]:
-    """Bronze rows of these messages."""
+def records_of(*values: bytes) -> Records:
+    """Messages of one partition of the events topic."""
     numbers = np.arange(len(values))
-    records = Records(
+    return Records(
         log_epoch=np.zeros_like(numbers), partition=np.zeros_like(numbers), offset=numbers,
         timestamp_ms=np.full_like(numbers, 1_795_000_000_000), key=[None] * len(values), value=values,
     )  # fmt: skip
+
+
+def read(*values: bytes, sources: tuple[EventSource, ...] = ()) -> dict[str, list[dict]]:
+    """Bronze rows of these messages."""
+    records = records_of(*values)
     reading = TopicReader(cluster="kafka", topic="regroup-events", layout="default", zone="UTC", sources=sources)
     rows = reading(records, {0: Span(partition=0, log_epoch=0, from_offset=0, to_offset=len(values))})
     return {name: array.to_pylist() for name, array in rows.items()}
