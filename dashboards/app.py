@@ -30,6 +30,7 @@ from dashboards.lake.readers import ReadersLake, readers_table
 from dashboards.lake.without_pandas import without_pandas
 from dashboards.pages import fleet
 from dashboards.queries.store import KnownSpan, Store
+from dashboards.teams import Teams, teams_of_document, teams_table
 from dashboards.text import duration, instant, visible
 from dashboards.views.components import aria, empty
 from dashboards.views.ranges import keyed
@@ -96,11 +97,15 @@ class Server(Protocol):
 
 
 def create_app(
-    lake: Lake, *, access: Access | None = None, now: Callable[[], int] = lambda: time.time_ns() // 1_000_000
+    lake: Lake,
+    *,
+    access: Access | None = None,
+    teams: Teams | None = None,
+    now: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
 ) -> Dash:
     """Return the application over a lake, for this machine only unless `access` says otherwise.
 
-    `now` returns epoch milliseconds; relative ranges end there.
+    `teams` are those of the settings. `now` returns epoch milliseconds; relative ranges end there.
     """
     app = Dash(
         "regroup",
@@ -116,7 +121,7 @@ def create_app(
     app.layout = _shell()
     access = access or Access()
     lake = ReadersLake(lake, access.prefixes)
-    store = Store(lake)
+    store = Store(lake, teams)
     _callbacks(app, store, access, now)
 
     app.server.add_url_rule("/healthz", "healthz", lambda: Response("ok\n", mimetype="text/plain"))
@@ -124,7 +129,7 @@ def create_app(
     add_search(app.server, Search(lake))
     add_rows(app.server, store, now)
     add_incidents(app.server, store, access, now, STALE_MS)
-    add_api(app.server, lake, access, now, STALE_MS)
+    add_api(app.server, lake, access, now, STALE_MS, store.teams)
     app.server.register_error_handler(LakeError, _unreadable)
     refuse_unknown_components(app.server)
     compress(app.server)
@@ -299,14 +304,21 @@ def _asked(now: int) -> Any:
     return {"data-asked": str(now)}
 
 
-def make_server(lake: WarmLake, *, host: str = "127.0.0.1", port: int = 8050, access: Access | None = None) -> Server:
+def make_server(
+    lake: WarmLake,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 8050,
+    access: Access | None = None,
+    teams: Teams | None = None,
+) -> Server:
     """Return a server that is bound but not yet running. Port 0 selects a free port (`effective_port`).
 
     Raises:
         OSError: the address is not available; `refusal` gives the sentence for it.
     """
     access = access or Access()
-    app = create_app(lake, access=replace(access, hosts=(*access.hosts, host.lower()))).server
+    app = create_app(lake, access=replace(access, hosts=(*access.hosts, host.lower())), teams=teams).server
     Thread(target=_warm, args=(lake,), daemon=True).start()
     server: Server = bound(app, host=host, port=port)
     return server
@@ -323,7 +335,7 @@ def refusal(host: str, port: int, error: OSError) -> str:
     return f"The pages cannot listen on {host}:{port} ({error.strerror}): choose another with --port, or --port 0."
 
 
-def serve(lake: WarmLake, *, host: str, port: int, access: Access) -> int:
+def serve(lake: WarmLake, *, host: str, port: int, access: Access, teams: Teams | None = None) -> int:
     """Print the address and serve until Ctrl-C or SIGTERM, which end the process.
 
     If the address is not available or not allowed, write the reason to stderr and return 2.
@@ -332,7 +344,7 @@ def serve(lake: WarmLake, *, host: str, port: int, access: Access) -> int:
         sys.stderr.write(f"{why}\n")
         return 2
     try:
-        server = make_server(lake, host=host, port=port, access=access)
+        server = make_server(lake, host=host, port=port, access=access, teams=teams)
     except OSError as error:
         sys.stderr.write(f"{refusal(host, port, error)}\n")
         return 2
@@ -355,11 +367,20 @@ def _access(args: argparse.Namespace) -> Access:
     if args.access_on_stdin:
         if declared or args.readers:
             raise ValueError("Give access rules either with --access-on-stdin or with the other options, not both.")
-        return Access.of_document(sys.stdin.read())
+        return Access.of_document(sys.stdin.readline())
     token = os.environ.get(TOKEN_VARIABLE)
     if token is not None and not token.strip():
         raise ValueError(f"{TOKEN_VARIABLE} is empty, which protects nothing: set it to a token, or unset it.")
     return Access.of(token=token or "", readers=readers_table(args.readers) if args.readers else None, **declared)
+
+
+def _teams(args: argparse.Namespace) -> Teams:
+    """Return the teams of the command line, read after the access rules. Raises `ValueError` or `OSError`."""
+    if args.access_on_stdin:
+        if args.teams:
+            raise ValueError("Give teams either with --access-on-stdin or with --teams, not both.")
+        return teams_of_document(sys.stdin.read())
+    return teams_table(args.teams) if args.teams else Teams()
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -377,16 +398,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--readers", type=Path, metavar="FILE", help="TOML file with [readers]: who sees which groups"
     )
     guard_options.add_argument(
-        "--access-on-stdin", action="store_true", help="read all of these as JSON from stdin, as sent by regroup up"
+        "--access-on-stdin",
+        action="store_true",
+        help="read all of these, then the teams, as lines of JSON from stdin, as sent by regroup up",
     )
+    parser.add_argument("--teams", type=Path, metavar="FILE", help="TOML file with [teams]: which groups a team has")
     sys.stdout, sys.stderr = visible_stream(sys.stdout), visible_stream(sys.stderr)
     args = parser.parse_args(arguments)
     try:
-        warehouse, access = address(args.warehouse), _access(args)
+        warehouse, access, teams = address(args.warehouse), _access(args), _teams(args)
     except (ValueError, OSError) as error:
         sys.stderr.write(f"{error}\n")
         return 2
-    return serve(LocalLake(warehouse), host=args.host, port=args.port, access=access)
+    return serve(LocalLake(warehouse), host=args.host, port=args.port, access=access, teams=teams)
 
 
 if __name__ == "__main__":

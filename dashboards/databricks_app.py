@@ -16,6 +16,7 @@ from dashboards.lake.databricks_tables import lake
 from dashboards.lake.databricks_warehouse import Warehouse
 from dashboards.lake.lake import LakeError
 from dashboards.lake.readers import readers_table
+from dashboards.teams import Teams, teams_table
 from dashboards.web.access import ANY_HOST, Access
 from schemas.visible import visible_stream
 
@@ -72,12 +73,24 @@ def access(environment: Mapping[str, str]) -> Access:
     )
 
 
+def teams(environment: Mapping[str, str]) -> Teams:
+    """Return the teams. `REGROUP_TEAMS` is a TOML file with `[teams]`; without it there are none.
+
+    Raises:
+        ValueError, OSError: the file is missing or not of that form.
+    """
+    file = environment.get("REGROUP_TEAMS", "").strip()
+    return teams_table(Path(file)) if file else Teams()
+
+
 def main() -> int:
     """Serve until the platform stops the App. If it cannot start, write the reason to stderr and return 2."""
     sys.stdout, sys.stderr = visible_stream(sys.stdout), visible_stream(sys.stderr)
     try:
         port = int(os.environ.get("DATABRICKS_APP_PORT", "8000"))
-        return serve(lake(warehouse(os.environ)), host=EVERYWHERE, port=port, access=access(os.environ))
+        of = warehouse(os.environ)
+        guarded, known = access(os.environ), teams(os.environ)
+        return serve(lake(of), host=EVERYWHERE, port=port, access=guarded, teams=known)
     except (LakeError, ValueError, OSError) as error:
         sys.stderr.write(f"{error}\n")
         return 2

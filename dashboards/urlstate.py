@@ -51,6 +51,7 @@ PAGES = (
     Page("fleet", "g f"),
     Page("group"),
     Page("rebalance", has_range=False),
+    Page("causes", "g c"),
     Page("storms", "g s"),
     Page("deploys", "g d"),
     Page("advice", "g a", has_range=False),
@@ -62,6 +63,9 @@ PAGES = (
 PATHS = {f"/{page.name}" if position else "/": page.name for position, page in enumerate(PAGES)}
 DOCUMENT = "/incident"
 """Path of incident documents (`dashboards.web.incidents`), which are no page of the application."""
+SPLITS = ("cluster", "team", "group")
+"""Values of `by`. Without it, losses are split by verdict and cause."""
+
 MOMENT = re.compile(r"[0-9]{1,15}")
 WALL = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{3})?)?")
 """Format in which browsers send a `datetime-local` field."""
@@ -76,8 +80,9 @@ class State:
     `start` and `end` are `now-1h`, `all` or epoch milliseconds; local times are converted to epoch milliseconds. `tz`
     is empty for UTC. `zoom` holds the first and last millisecond of the visible part, on a page with a fixed span (a
     rebalance, a storm). `lanes` holds the labels of the members at the top of a group's page. `heat` is what the
-    heatmap of the fleet shows: `rebalances`, or empty for the loss. `at`, `deploy` (the
-    start of a deploy) and `against`, to compare either with, are instants in milliseconds.
+    heatmap of the fleet shows: `rebalances`, or empty for the loss. `at`, `deploy` (the start of a deploy) and
+    `against`, to compare either with, are instants in milliseconds. `by` is one of SPLITS; `team`, `verdict` and
+    `cause` limit the sums of losses.
     """
 
     page: str | None
@@ -98,6 +103,10 @@ class State:
     lanes: tuple[str, ...] = ()
     heat: str = ""
     at: int | None = None
+    by: str = ""
+    team: str = ""
+    verdict: str = ""
+    cause: str = ""
     notices: tuple[str, ...] = ()
 
     def href(self, page: str, **changes: object) -> str:
@@ -147,9 +156,16 @@ def parse(pathname: str | None, search: str | None) -> State:
         q=values.get("q", "")[:LONGEST_ID],
         storm=values.get("storm", "")[:LONGEST_ID],
         heat=HEAT_BY_COUNT if values.get("heat") == HEAT_BY_COUNT else "",
+        team=values.get("team", "")[:LONGEST_ID],
+        verdict=values.get("verdict", "")[:LONGEST_ID],
+        cause=values.get("cause", "")[:LONGEST_ID],
         lanes=tuple(dict.fromkeys(text[:LONGEST_ID] for key, text in pairs if key == "lanes" and text))[:LANES_PINNED],
     )
     notices: list[str] = []
+    by = values.get("by", "")
+    if by and by not in SPLITS:
+        notices.append(f"The address's “by” is not one of {', '.join(SPLITS)}: the losses are split by cause.")
+        by = ""
     incarnation = _whole(values, "incarnation", notices)
     skip = _whole(values, "skip", notices)
     tz = values.get("tz", "")
@@ -171,6 +187,7 @@ def parse(pathname: str | None, search: str | None) -> State:
         state,
         at=at,
         against=against,
+        by=by,
         incarnation=incarnation or 0,
         skip=max(0, skip or 0),
         generation=_whole(values, "generation", notices),

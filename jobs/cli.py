@@ -297,8 +297,12 @@ def _answers(add: Callable[[str, str], argparse.ArgumentParser]) -> None:
     top.add_argument("--rows", type=int, default=20, metavar="N", help="number of groups (default: %(default)s)")
     text = "list deploys: cost against those before, time to stable, who did not come back"
     add_deploys(add("deploys", text), RANGES)
-    report = add("report", "write a report of the last days: what rebalances cost by cause, group and storm")
-    report.add_argument("--days", type=int, default=7, metavar="N", help="number of days (default: %(default)s)")
+    report = add("report", "write a report: what rebalances cost by cause, cluster, team, group and storm")
+    _report_range(report.add_mutually_exclusive_group())
+    report.add_argument("--team", default="", metavar="NAME", help="only groups of this team; none: of no team")
+    report.add_argument(
+        "--zone", metavar="NAME", help="zone of times and weeks (default: that of [report] in the settings, else UTC)"
+    )
     report.add_argument(
         "--format", choices=("markdown", "html", "json"), default="markdown", help="default: %(default)s"
     )
@@ -312,6 +316,18 @@ def _answers(add: Callable[[str, str], argparse.ArgumentParser]) -> None:
         "--at",
         metavar="TIME",
         help="time of the rebalance: 12:03 (the last one, UTC) or 2026-11-21T12:03:07Z (default: the newest rebalance)",
+    )
+
+
+def _report_range(chosen: argparse._MutuallyExclusiveGroup) -> None:
+    chosen.add_argument("--days", type=int, default=7, metavar="N", help="the last N days (default: %(default)s)")
+    chosen.add_argument(
+        "--week",
+        nargs="?",
+        const="1",
+        metavar="N",
+        help="a calendar week, Monday 00:00 to Monday 00:00 in --zone: N weeks before this one (default: 1, the last "
+        "whole week; 0: this week so far), or a name such as 2026-W47",
     )
 
 

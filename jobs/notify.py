@@ -1,5 +1,7 @@
 """`regroup notify`: evaluate the alert rules, and send alerts to the receivers until the alerts are resolved.
 
+It also sends the weekly report (`jobs.alerting.weekly`).
+
 An alert is stored in `alerts` before it is sent, and its receivers are stored after it is sent. A crash between the two
 therefore repeats a message and loses none.
 """
@@ -19,6 +21,7 @@ from jobs.alerting.alert_facts import FactReader, Watch
 from jobs.alerting.alert_links import dashboard_url
 from jobs.alerting.delivery import AT_LAST_S, PATIENCE_S, Delivery, Due
 from jobs.alerting.metrics import MetricsServer, groups_named, metrics
+from jobs.alerting.weekly.weekly_reports import WeeklyReports
 from jobs.config.errors import UserError, one_line
 from jobs.config.settings import Settings
 from jobs.config.terminal import say
@@ -68,7 +71,9 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
         if args.once:
             for watched in notifier.watched:
                 watched.ask()
-            return 0 if notifier.round() else 1
+            is_accepted = notifier.round()
+            is_sent = notifier.reports is None or notifier.reports.round(time.time_ns() // 1_000_000)
+            return 0 if is_accepted and is_sent else 1
         Notifying(notifier=notifier).until(threading.Event())
     return 0
 
@@ -93,6 +98,8 @@ class Notifying:
         self.notifier.serve_metrics()
         for watched in self.notifier.watched:
             watched.start(stopped, settings.notify_seconds)
+        if self.notifier.reports is not None:
+            self.notifier.reports.start(stopped)
         while not stopped.is_set():
             began = time.monotonic()
             try:
@@ -138,6 +145,18 @@ class Notifier:
         self._unread: dict[str, str] = {}
         self._tables = tables_of(settings, "notify")
         self._tables.ensure(ALERTS)
+        self.reports = self._weekly()
+
+    def _weekly(self) -> WeeklyReports | None:
+        """Return the sender of the weekly report; None without the section [report]."""
+        if self.settings.report is None:
+            return None
+        warehouse = self.settings.warehouse
+        found = WeeklyReports(
+            settings=self.settings, tables=self._tables, open_lake=partial(lake_of, warehouse), say=self.say
+        )
+        found.check()
+        return found
 
     def serve_metrics(self) -> None:
         """Start the metrics server. If its port is taken, report that and continue, because nothing else needs the
@@ -170,7 +189,9 @@ class Notifier:
         alert_table.save(self._tables, rows, sent)
         if self._server:
             groups = groups_named(self.settings)
-            self._server.show(metrics(self._lake, facts, sent, self.delivery, now_ms=now, groups=groups))
+            self._server.show(
+                metrics(self._lake, facts, sent, self.delivery, now_ms=now, groups=groups, reports=self.reports)
+            )
         return all(self.delivery.is_up.values())
 
     def _clusters(self) -> list[str]:

@@ -18,4 +18,4 @@ def run(settings: Settings, _: argparse.Namespace) -> int:
             installed.
     """
     allowed = access(settings)
-    return serve(lake(settings), host=settings.host, port=settings.port, access=allowed)
+    return serve(lake(settings), host=settings.host, port=settings.port, access=allowed, teams=settings.teams)

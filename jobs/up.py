@@ -283,7 +283,8 @@ def _pages(settings: Settings, stack: ExitStack) -> tuple[str, Supervised]:
     command: list[str | Path] = [sys.executable, "-P", "-m", "dashboards.app", "--warehouse", warehouse]
     command += ["--host", settings.host, "--port", str(port), "--access-on-stdin"]
     # Passed on stdin, because every user of this machine can read arguments.
-    pages = Supervised(command, output=warehouse.parent / PAGES_LOG, stdin_text=guarded.document())
+    given = f"{guarded.document()}\n{settings.teams.document()}"
+    pages = Supervised(command, output=warehouse.parent / PAGES_LOG, stdin_text=given)
     stack.callback(pages.stop)
     return f"http://{settings.host}:{port}/", pages
 

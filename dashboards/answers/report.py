@@ -1,4 +1,4 @@
-"""What rebalances cost in a range of days: by cause, by group, by storm, and against the same days before."""
+"""What rebalances cost in a range: by cause, cluster, team, group and storm, and against the range before."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from dashboards.answers.group_advice import advice_of, recommended
 from dashboards.answers.why import known_span
 from dashboards.answers.written import VERDICT_OF_GROUP, at, newest_records, verdict_values
 from dashboards.lake.lake import Lake, Row
-from dashboards.queries.store import KnownSpan, Store, Wanted
+from dashboards.queries.causes import Causes, Pending, Scope, compared
+from dashboards.queries.store import KnownSpan, Store
+from dashboards.teams import NO_TEAM, Teams
 from dashboards.text import duration, instant, visible
 from dashboards.urlstate import Window
 from dashboards.views import sentences
@@ -34,7 +36,12 @@ class WorstGroup(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """A range of time, and the range of the same length before it. `groups` are those that lost most."""
+    """A range of time, and the range before it. `groups` are those that lost most.
+
+    `team` limits it to the groups of a team. `clusters` and `by_team` are rows of `compared`; `by_team` is None without
+    the setting [teams]. `pending` are the rebalances that are not analyzed yet, with their loss. `week` is the name of
+    a calendar week, or empty.
+    """
 
     window: Window
     totals: Row
@@ -45,6 +52,13 @@ class Report:
     groups: list[WorstGroup]
     storms: list[Row]
     seen: KnownSpan
+    teams: Teams
+    team: str
+    week: str
+    clusters: list[Row]
+    by_team: list[Row] | None
+    pending: Pending
+    pending_lost: float
 
     @property
     def is_observed(self) -> bool:
@@ -57,28 +71,53 @@ class Report:
         return self.seen.first_at <= self.before.start
 
 
-def report(lake: Lake, window: Window) -> Report:
-    """Return the report of a range.
+def report(
+    lake: Lake,
+    window: Window,
+    *,
+    before: Window | None = None,
+    week: str = "",
+    teams: Teams | None = None,
+    team: str = "",
+) -> Report:
+    """Return the report of a range; `before` is by default the range of the same length before it.
 
     Raises:
         NoAnswerError: no group is known.
         LakeError: the tables cannot be read.
     """
-    store = Store(lake)
+    store = Store(lake, teams)
     seen = known_span(store)
-    before = Window(window.start - window.width, window.start, is_live=False)
-    worst = store.fleet(window, wanted=Wanted(rows=GROUPS, order="lost", least_lost=written.NOTHING)).rows
+    before = before or Window(window.start - window.width, window.start, is_live=False)
+    scope = Scope(team=team, teams=store.teams)
+    now, earlier = Causes(store, window, scope), Causes(store, before, scope)
+    pending = now.pending()
+    clusters = compared(store, window, before, scope, "cluster", pending).rows
+    has_teams = bool(store.teams) and not team
     return Report(
         window=window,
-        totals=store.totals(window),
-        verdicts=store.fleet_verdicts(window),
+        totals=now.totals() if team else store.totals(window),
+        verdicts=now.verdicts(),
         before=before,
-        totals_before=store.totals(before),
-        verdicts_before=store.fleet_verdicts(before),
-        groups=[_group(store, row, window) for row in worst],
-        storms=store.storms(window).rows,
+        totals_before=earlier.totals() if team else store.totals(before),
+        verdicts_before=earlier.verdicts(),
+        groups=[_group(store, row, window) for row in now.worst(GROUPS)],
+        storms=[row for row in store.storms(window).rows if not team or _hit(row, store.teams, team)],
         seen=seen,
+        teams=store.teams,
+        team=team,
+        week=week,
+        clusters=clusters,
+        by_team=compared(store, window, before, scope, "team", pending).rows if has_teams else None,
+        pending=pending,
+        pending_lost=sum(row["pending_lost"] for row in clusters),
     )
+
+
+def _hit(storm: Row, teams: Teams, team: str) -> bool:
+    """Return whether a storm hit a group of the team, as far as the reader may see its groups."""
+    wanted = None if team == NO_TEAM else team
+    return any(teams.of_group(storm["cluster"], name) == wanted for name in storm["group_ids"] or ())
 
 
 def _group(store: Store, row: Row, window: Window) -> WorstGroup:
@@ -89,8 +128,7 @@ def _group(store: Store, row: Row, window: Window) -> WorstGroup:
 
 def blocks(found: Report, *, now_ms: int, stale_ms: int) -> Iterator[Block]:
     """Yield the report as headings, paragraphs and tables of plain text."""
-    first, last = (instant(ms)[:16] for ms in (found.window.start, found.window.end))
-    yield Heading(1, f"Rebalances from {first} to {last} {zone()}")
+    yield Heading(1, title(found))
     for name, until in sorted(found.seen.until.items()):
         if found.window.end - until > stale_ms:
             age = duration(max(0, now_ms - until))
@@ -105,8 +143,17 @@ def blocks(found: Report, *, now_ms: int, stale_ms: int) -> Iterator[Block]:
     totals = found.totals
     lost = loss_interval.written(totals["lost"], totals["lost_low"], totals["lost_high"])
     yield Paragraph(f"{count(totals['rebalances'], 'rebalance')}, {lost} resource-seconds lost. {_change(found)}")
+    if found.pending.rebalances:
+        yield Paragraph(pending_sentence(found))
     yield Heading(2, "By cause")
-    yield TextTable(("Blamed on", "Cause", "Lost", "Before", "Rebalances", "Before"), _causes(found))
+    yield TextTable(("Blamed on", "Cause", "Lost", "Before", "Rebalances", "Before"), causes(found))
+    if found.by_team is not None:
+        yield Heading(2, "By team")
+        yield TextTable(("Team", *SPLIT_HEAD), [_split(found, team_of(found, row), row) for row in found.by_team])
+    yield Heading(2, "By cluster")
+    yield TextTable(
+        ("Cluster", *SPLIT_HEAD), [_split(found, visible(row["cluster"], 40), row) for row in found.clusters]
+    )
     yield Heading(2, "Groups that lost most")
     yield TextTable(
         ("Group", "Cluster", "Lost resource-seconds", "Rebalances", "Mostly", "Recommended change"),
@@ -118,6 +165,41 @@ def blocks(found: Report, *, now_ms: int, stale_ms: int) -> Iterator[Block]:
         yield TextTable(("From", "Groups", "Lost resource-seconds"), [_storm(row) for row in found.storms[:STORMS]])
 
 
+def title(found: Report) -> str:
+    """Return what the report is about: its team, its week, and its range."""
+    first, last = (instant(ms)[:16] for ms in (found.window.start, found.window.end))
+    of = "" if not found.team else " of groups without a team" if found.team == NO_TEAM else f" of team {found.team}"
+    span = f"from {first} to {last} {zone()}"
+    return f"Rebalances{of} in week {found.week}, {span}" if found.week else f"Rebalances{of} {span}"
+
+
+def pending_sentence(found: Report) -> str:
+    """Return what is not analyzed yet, and is therefore in no sum by cause."""
+    number = found.pending.rebalances
+    return (
+        f"{count(number, 'rebalance')} {'is' if number == 1 else 'are'} not analyzed yet, in which "
+        f"{amount(found.pending_lost)} was lost: no sum by cause has them."
+    )
+
+
+def team_of(found: Report, row: Row) -> str:
+    """Return the name of the team of a row of `by_team`."""
+    name = found.teams.name_at(row["team"])
+    return "no team" if name is None else visible(name, 60)
+
+
+SPLIT_HEAD = ("Lost", "Before", "Rebalances", "Before", "Mostly", "Not analyzed yet")
+
+
+def _split(found: Report, name: str, row: Row) -> tuple[str, ...]:
+    before = (amount(row["lost_before"]), f"{row['rebalances_before']:,}") if found.has_before else ("not known",) * 2
+    mostly = "not analyzed yet" if row["pending_rebalances"] else "nothing"
+    if row["main_verdict"] is not None:
+        mostly = f"{blamed(row['main_verdict'])}: {sentences.cause(row['main_cause'])}"
+    waiting = f"{amount(row['pending_lost'])} in {row['pending_rebalances']:,}" if row["pending_rebalances"] else "none"
+    return (name, amount(row["lost"]), before[0], f"{row['rebalances']:,}", before[1], mostly, waiting)
+
+
 def _change(found: Report) -> str:
     length = f"In the {duration(found.before.width)} before, "
     if not found.has_before:
@@ -126,7 +208,8 @@ def _change(found: Report) -> str:
     return f"{length}{count(before['rebalances'], 'rebalance')} lost {amount(before['lost'])}."
 
 
-def _causes(found: Report) -> list[tuple[str, ...]]:
+def causes(found: Report) -> list[tuple[str, ...]]:
+    """Return verdict, cause, loss now and before, and rebalances now and before, the costliest verdict first."""
     before = {(row["verdict"], row["cause"]): row for row in found.verdicts_before}
     now = {(row["verdict"], row["cause"]): row for row in found.verdicts}
     rows = []
@@ -164,10 +247,17 @@ def report_values(found: Report, *, now_ms: int, stale_ms: int) -> dict[str, Any
     return {
         "from": at(found.window.start),
         "to": at(found.window.end),
+        "week": found.week or None,
+        "team": found.team or None,
         "is_observed": found.is_observed,
         "newest_records": newest_records(found.seen, now_ms, stale_ms),
         "totals": found.totals if found.is_observed else None,
         "verdicts": verdict_values(found.verdicts),
+        "not_analyzed": {"rebalances": found.pending.rebalances, "lost": found.pending_lost},
+        "clusters": [{"cluster": row["cluster"], **_split_values(found, row)} for row in found.clusters],
+        "teams": None
+        if found.by_team is None
+        else [{"team": found.teams.name_at(row["team"]), **_split_values(found, row)} for row in found.by_team],
         "before": {
             "from": at(found.before.start),
             "totals": found.totals_before if found.has_before else None,
@@ -182,6 +272,18 @@ def report_values(found: Report, *, now_ms: int, stale_ms: int) -> dict[str, Any
             for group in found.groups
         ],
         "storms": [storm_values(row) for row in found.storms],
+    }
+
+
+def _split_values(found: Report, row: Row) -> dict[str, Any]:
+    names = ("rebalances", "lost", "lost_min", "lost_max", "observed")
+    before = {"rebalances": row["rebalances_before"], "lost": row["lost_before"]}
+    return {
+        **{name: row[name] for name in names},
+        "main_verdict": row["main_verdict"],
+        "main_cause": row["main_cause"],
+        "before": before if found.has_before else None,
+        "not_analyzed": {"rebalances": row["pending_rebalances"], "lost": row["pending_lost"]},
     }
 
 

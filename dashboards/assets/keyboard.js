@@ -4,6 +4,7 @@
   var KEYS = [
     { key: "/", does: "search groups" },
     { key: "g f", does: "go to Fleet" },
+    { key: "g c", does: "go to Causes" },
     { key: "g s", does: "go to Storms" },
     { key: "g d", does: "go to Deploys" },
     { key: "g a", does: "go to Advice" },

@@ -2,7 +2,7 @@
 (function () {
   var regroup = window.regroup;
   var SECOND_CLICK = 300;
-  var PAGES = ["/group?", "/rebalance?", "/storms?"];
+  var PAGES = ["/group?", "/rebalance?", "/storms?", "/causes?"];
   var presses = 0;
 
   document.addEventListener(

@@ -45,7 +45,11 @@ TIMED = f""", timed AS (
 )"""
 
 
-def _fleet(*, has_durations: bool) -> str:
+def fleet_sql(condition: str = "true", *, has_durations: bool) -> str:
+    """Return the query of the groups of the fleet with a condition on `cluster` and `group_id`.
+
+    With durations, it has the 95th percentile of those shown (`p95_min`, `p95_max`).
+    """
     made, timed = (MADE, TIMED) if has_durations else ("", "")
     slowest, of_slow = ("slow.p95_max", "LEFT JOIN slow USING (hashed)") if has_durations else ("0", "")
     p95, of_timed = (", p95_min, p95_max", "LEFT JOIN timed USING (hashed)") if has_durations else ("", "")
@@ -59,6 +63,7 @@ WITH {made}ended AS (
 ), known AS (
     SELECT *, {SHORT} AS id, {HASHED} AS hashed FROM groups
     WHERE contains(lower(group_id), lower($q)) AND contains(lower(group_id), lower($named)) AND first_seen_at < $end
+      AND {condition}
 ), listed AS (
     SELECT g.hashed, g.cluster, g.id AS group_id, {", ".join(f"g.{name}" for name in STATE)},
            coalesce(ended.rebalances, 0) AS rebalances, ended.last_rebalance_at, {slowest} AS slowest,
@@ -83,8 +88,7 @@ LIMIT $cap
 """
 
 
-FLEET, FLEET_WITH_DURATIONS = _fleet(has_durations=False), _fleet(has_durations=True)
-"""The groups of the fleet, also with the 95th percentile of the durations of those shown (`p95_min`, `p95_max`)."""
+FLEET, FLEET_WITH_DURATIONS = fleet_sql(has_durations=False), fleet_sql(has_durations=True)
 
 TOTALS = f"""
 WITH cost AS (
@@ -95,6 +99,23 @@ SELECT (SELECT CAST(coalesce(sum(rebalances), 0) AS BIGINT) FROM group_rebalance
        coalesce(lost_low, 0) AS lost_low, coalesce(lost_high, 0) AS lost_high
 FROM cost LIMIT $cap
 """
+
+
+def totals_sql(condition: str) -> str:
+    """Return the query of the totals of the groups with a condition on `cluster` and `group_id`."""
+    return f"""
+WITH chosen AS (
+    SELECT {HASHED} AS hashed FROM groups WHERE {condition}
+), cost AS (
+    SELECT {OF_SUMS} FROM group_losses WHERE hashed IN (SELECT hashed FROM chosen)
+)
+SELECT (SELECT CAST(coalesce(sum(rebalances), 0) AS BIGINT) FROM group_rebalances
+        WHERE hashed IN (SELECT hashed FROM chosen)) AS rebalances,
+       coalesce(lost_min, 0) AS lost_min, coalesce(lost, 0) AS lost, coalesce(lost_max, 0) AS lost_max,
+       coalesce(lost_low, 0) AS lost_low, coalesce(lost_high, 0) AS lost_high
+FROM cost LIMIT $cap
+"""
+
 
 CELLS = f"""
 SELECT cluster, {SHORT} AS group_id, CAST(floor((epoch_ms(joined_at) - $start_ms) / $bin_ms) AS INTEGER) AS bin,

@@ -8,6 +8,7 @@ from dashboards.lake.file_index import Between
 from dashboards.lake.lake import Lake, Parameter, Row, Rows, Tables, moment
 from dashboards.queries.change_queries import CHANGE_ROWS, CHANGES
 from dashboards.queries.verdict_queries import OF_EPISODE, OF_FLEET, OF_GROUP, OF_REBALANCE, SUM_ROWS
+from dashboards.teams import Teams
 from dashboards.urlstate import Window
 from schemas.loss_interval import OF_STOPS, OF_SUM, ONE_STOP
 from schemas.states import MarkKind
@@ -98,10 +99,11 @@ POD_MS = 30 * 60_000
 
 
 class GoldStore:
-    """The queries on one warehouse."""
+    """The queries on one warehouse. `teams` are those of the settings."""
 
-    def __init__(self, lake: Lake) -> None:
+    def __init__(self, lake: Lake, teams: Teams | None = None) -> None:
         self._lake = lake
+        self.teams = teams or Teams()
 
     @property
     def lake(self) -> Lake:

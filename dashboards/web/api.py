@@ -12,6 +12,7 @@ from dashboards.answers.questions.question import API, BadRequestError, Question
 from dashboards.answers.questions.questions import BY_NAME
 from dashboards.answers.why import NoAnswerError
 from dashboards.lake.lake import Lake, LakeError
+from dashboards.teams import Teams
 from dashboards.text import visible
 from dashboards.web.access import Access
 from dashboards.web.attempts import network
@@ -25,7 +26,9 @@ STATUS = ((BadRequestError, 400), (NoAnswerError, 404), (LakeError, 503))
 ERRORS = tuple(kind for kind, _ in STATUS)
 
 
-def add_api(server: Flask, lake: Lake, access: Access, now: Callable[[], int], stale_ms: int) -> None:
+def add_api(
+    server: Flask, lake: Lake, access: Access, now: Callable[[], int], stale_ms: int, teams: Teams | None = None
+) -> None:
     """Serve the questions, and their OpenAPI document at `/api/v1/openapi.json`.
 
     `lake` is limited to the groups of the request's reader. Data older than `stale_ms` is said to be old.
@@ -46,7 +49,7 @@ def add_api(server: Flask, lake: Lake, access: Access, now: Callable[[], int], s
         if question is None:
             return _error(404, f"There is no question {visible(name, 40)}: ask one of {', '.join(BY_NAME)}.")
         base_url = (access.address or request.host_url).rstrip("/")
-        asked = QuestionContext(lake=lake, now_ms=now(), stale_ms=stale_ms, base_url=base_url)
+        asked = QuestionContext(lake=lake, now_ms=now(), stale_ms=stale_ms, base_url=base_url, teams=teams or Teams())
         try:
             return _json(question.ask(asked, _given()))
         except ERRORS as error:

@@ -17,6 +17,7 @@ from dashboards.web.http_server import bound
 from jobs.alerting import alert_queries as sql
 from jobs.alerting.delivery import Delivery
 from jobs.alerting.exposition import CONTENT_TYPE, Metric, exposition
+from jobs.alerting.weekly.weekly_reports import WeeklyReports
 from jobs.config.receivers import is_loopback
 from jobs.config.settings import Settings
 from pipelines.gold.alerts.alert import Facts
@@ -31,10 +32,32 @@ Samples = dict[tuple[str, ...], float]
 
 
 def metrics(
-    lake: Lake, facts: Sequence[Facts], alerts: Sequence[Row], delivery: Delivery, *, now_ms: int, groups: int
+    lake: Lake,
+    facts: Sequence[Facts],
+    alerts: Sequence[Row],
+    delivery: Delivery,
+    *,
+    now_ms: int,
+    groups: int,
+    reports: WeeklyReports | None = None,
 ) -> list[Metric]:
     """Return every metric, including metrics without samples."""
-    return [*_of_notify(alerts, delivery, facts, now_ms), *_of_clusters(lake, facts), *_of_groups(lake, groups)]
+    of_notify = [*_of_notify(alerts, delivery, facts, now_ms), *_of_reports(reports)]
+    return [*of_notify, *_of_clusters(lake, facts), *_of_groups(lake, groups)]
+
+
+def _of_reports(reports: WeeklyReports | None) -> list[Metric]:
+    accepted, failed, is_up = ({}, {}, {}) if reports is None else (reports.accepted, reports.failed, reports.is_up)
+
+    def of(name: str, kind: str, text: str, found: Mapping[str, float]) -> Metric:
+        # A copy, because the thread of the reports may add a receiver meanwhile.
+        return Metric(name=name, kind=kind, help=text, labels=("receiver",), samples=_by_one(dict(found)))
+
+    return [
+        of("regroup_reports_taken_total", "counter", "Weekly reports that a receiver accepted", accepted),
+        of("regroup_reports_not_taken_total", "counter", "Attempts to send a weekly report that failed", failed),
+        of("regroup_report_receiver_up", "gauge", "1 if the receiver accepted the last weekly report, else 0", is_up),
+    ]
 
 
 def groups_named(settings: Settings) -> int:

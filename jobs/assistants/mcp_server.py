@@ -61,6 +61,7 @@ def _ask(tables: WarmLake, settings: Settings, question: ApiQuestion, given: Map
         now_ms=time.time_ns() // 1_000_000,
         stale_ms=settings.stale_ms,
         base_url=settings.base_url,
+        teams=settings.teams,
     )
     return question.ask(asked, given)
 

@@ -18,17 +18,19 @@ from typing import Any
 
 from dashboards.lake.address import not_a_folder
 from dashboards.lake.databricks_warehouse import Warehouse
+from dashboards.teams import Teams
 from jobs.config.clusters import Cluster, cluster_name, read_cluster, with_bootstrap
 from jobs.config.databricks_section import databricks_section
 from jobs.config.declared import hints_of, refuse_unknown, secret, table, text, typed
 from jobs.config.errors import UserError
 from jobs.config.receivers import Alertmanager, Webhook, alertmanagers, refuse_same_names, webhooks
+from jobs.config.report_section import WeeklyReport, report_section
 from jobs.config.value_checks import refuse_blank, refuse_impossible
 from pipelines.limits import CAPTURE_MB, GROUPS, NAME_BYTES, RESOURCES, Limits
 from pipelines.silver.client_hosts import ClientHosts, HostPolicy
 
 LONGEST_FILE = 1_000_000
-TABLES = ("clusters", "alertmanagers", "webhooks", "readers", "databricks")
+TABLES = ("clusters", "alertmanagers", "webhooks", "readers", "databricks", "teams", "report")
 """Keys that are tables of the file. They have neither flags nor environment variables."""
 REFERENCES = ("env:", "file:")
 SECRET = re.compile(r"password|secret|token|jaas|pem$")
@@ -71,6 +73,8 @@ class Settings:
     pages_hosts: str = ""
     readers: Mapping[str, Any] = field(default_factory=dict)
     databricks: Warehouse | None = None
+    teams: Teams = field(default_factory=Teams)
+    report: WeeklyReport | None = None
     alertmanagers: tuple[Alertmanager, ...] = ()
     webhooks: tuple[Webhook, ...] = ()
     notify_seconds: float = 10.0
@@ -103,6 +107,8 @@ class Settings:
         managers, hooks = alertmanagers(declared.pop("alertmanagers", [])), webhooks(declared.pop("webhooks", []))
         refuse_same_names((*managers, *hooks))
         readers, databricks = _readers(declared), databricks_section(declared.pop("databricks", None))
+        teams = _teams(declared)
+        report = report_section(declared.pop("report", None), teams)
         known = {f.name for f in fields(cls)} - set(TABLES)
         refuse_unknown(declared, known | set(TABLES), f"the settings file {file}")
         refuse_blank(declared, environment)
@@ -127,6 +133,8 @@ class Settings:
             "webhooks": hooks,
             "readers": readers,
             "databricks": databricks,
+            "teams": teams,
+            "report": report,
         }
         return cls(clusters=clusters, warehouse=warehouse, **tables_of_file, **valid)
 
@@ -148,6 +156,9 @@ class Settings:
         secrets = [(k, value) for cluster in self.clusters for k, value in cluster.kafka.items() if SECRET.search(k)]
         secrets += [("pages_token", self.pages_token), ("client_host_key", self.client_host_key)]
         secrets += [(hook.name, hook.secret) for hook in self.webhooks]
+        if self.report:
+            secrets += [(f"report.webhooks {hook.name}", hook.url) for hook in self.report.webhooks]
+            secrets += [(f"report.mails {mail.name}", mail.password) for mail in self.report.mails]
         if self.databricks:
             secrets += [("token", self.databricks.token), ("client_secret", self.databricks.client_secret)]
         return secrets
@@ -221,3 +232,11 @@ def _readers(declared: dict[str, Any]) -> Any:
     if readers is not None and not readers:
         raise UserError('[readers] names nobody: write name = ["prefix"] in lines below it, or remove it.')
     return readers or {}
+
+
+def _teams(declared: dict[str, Any]) -> Teams:
+    """Remove [teams] from the file's content and return the teams. Raises `UserError` if a pattern is not valid."""
+    try:
+        return Teams.of(declared.pop("teams", {}))
+    except ValueError as error:
+        raise UserError(str(error)) from None

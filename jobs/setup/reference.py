@@ -17,6 +17,7 @@ from typing import Any
 from dashboards.lake.databricks_warehouse import Warehouse
 from jobs.config.clusters import Cluster, LogFile
 from jobs.config.receivers import Alertmanager, Webhook
+from jobs.config.report_section import ReportMail, ReportWebhook, WeeklyReport
 from jobs.config.settings import TABLES as SECTIONS
 from jobs.config.settings import Settings
 from jobs.setup.api_document import api_document
@@ -131,12 +132,38 @@ WAREHOUSE = {
     "client_id": "client id of a service principal, instead of a token",
     "client_secret": "OAuth secret of the service principal, by reference",
 }
+REPORT = {
+    "day": "day of the week on which the report of the week before is sent",
+    "time": "time of that day, `HH:MM`; a report is sent up to two days late",
+    "zone": "zone of `day` and `time`, and of the week, which begins on Monday at 00:00",
+    "webhooks": "chats that get it, `[[report.webhooks]]`, below",
+    "mails": "mail servers and addresses that get it, `[[report.mails]]`, below",
+}
+REPORT_HOOK = {
+    "name": "its name in logs, tables and metrics",
+    "url": "address of an incoming webhook that takes Slack's messages, by reference: it is a secret",
+    "team": "send only what concerns the groups of this team of `[teams]`; `none`: of groups without a team",
+}
+REPORT_MAIL = {
+    "name": REPORT_HOOK["name"],
+    "team": REPORT_HOOK["team"],
+    "server": "host name of the mail server",
+    "port": "its port",
+    "security": "`starttls`, `tls`, or `none`, which only a server on this machine may have",
+    "user": "user of the mail server; none: no login",
+    "password": "password of that user, by reference",
+    "sender": "address from which the mail comes",
+    "to": "list of the addresses that get it",
+}
 SECTION_TEXT: tuple[tuple[str, type, Mapping[str, str]], ...] = (
     ("`[clusters.NAME]`: a Kafka cluster", Cluster, CLUSTER),
     ("`[[clusters.NAME.logs]]`: a log file of the cluster", LogFile, LOG),
     ("`[[clusters.NAME.event_sources]]`: permitted events ([security.md](security.md))", EventSource, EVENT_SOURCE),
     ("`[[alertmanagers]]`", Alertmanager, MANAGER),
     ("`[[webhooks]]`", Webhook, HOOK),
+    ("`[report]`: the weekly report ([weekly-report.md](weekly-report.md))", WeeklyReport, REPORT),
+    ("`[[report.webhooks]]`", ReportWebhook, REPORT_HOOK),
+    ("`[[report.mails]]`", ReportMail, REPORT_MAIL),
     ("`[databricks]`: tables that `serve` reads through a SQL warehouse", Warehouse, WAREHOUSE),
 )
 
@@ -225,6 +252,10 @@ def _settings() -> Iterator[str]:
     yield from ("", "## `[readers]`: who sees which groups", "")
     yield "Key: a reader's name, or `@GROUP` for a group of users. Value: prefixes of the group ids that they may see"
     yield "([serving.md](serving.md))."
+    yield from ("", "## `[teams]`: which team a group belongs to", "")
+    yield "Key: the team's name. Value: shell patterns of group ids (`*`, `?`, `[abc]`, `[a-z]`, `[!abc]`), or tables"
+    yield 'such as `{ groups = "search-*", clusters = "prod-*" }` for some clusters only. The first match in the order'
+    yield "of the file counts. Groups without a match have no team ([pages.md](pages.md#causes))."
     yield ""
 
 

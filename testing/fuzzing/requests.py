@@ -18,7 +18,8 @@ from testing.fuzzing.callbacks import STRANGE, LogCollector, Responses
 
 PATHS = (
     *["/rows"] * 6, "/search",
-    "/", "/group", "/rebalance", "/storms", "/health", "/rows", "/search", "/healthz", "/login", "/runbooks/stuck",
+    "/", "/group", "/rebalance", "/causes", "/storms", "/health", "/rows", "/search", "/healthz", "/login",
+    "/runbooks/stuck",
     "/assets/regroup.css", "/assets/plotly/plotly-cartesian.min.js", "/_dash-layout", "/_dash-dependencies",
     "/_dash-update-component", "/_reload-hash", "/_favicon.ico", "/static/x", "/nowhere",
     "/_dash-component-suites/dash/dcc/dash_core_components.js",

@@ -51,6 +51,28 @@ http_path = "/sql/1.0/warehouses/0123"
 tables = "main.regroup"
 token = "env:TOKEN"
 """,
+    """
+[teams]
+payments = ["payments-*", "billing-?"]
+search = [{ groups = "search-[a-z]*", clusters = "prod" }]
+[report]
+day = "friday"
+time = "17:30"
+zone = "Europe/Berlin"
+[[report.webhooks]]
+name = "chat"
+url = "env:CHAT"
+team = "payments"
+[[report.mails]]
+name = "mail"
+server = "localhost"
+port = 2525
+security = "none"
+sender = "regroup@example.com"
+to = ["sre@example.com"]
+user = "regroup"
+password = "env:PASSWORD"
+""",
 )
 LITERALS = (
     "nan", "inf", "-inf", "-1", "0", "1e300", "9" * 30, "9" * 5_000, "0x7fffffffffffffffffff", "true", '""', "[]", "{}",

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from dashboards.lake.lake import Lake
+from dashboards.teams import Teams
 from dashboards.text import visible
 
 API = "/api/v1"
@@ -103,13 +104,14 @@ class Parameter:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuestionContext:
     """The surroundings of an answer: the tables, the time in epoch ms, and the address of the pages without a slash at
-    its end. Data older than `stale_ms` is said to be old.
+    its end. Data older than `stale_ms` is said to be old. `teams` are those of the settings.
     """
 
     lake: Lake
     now_ms: int
     stale_ms: int
     base_url: str
+    teams: Teams = field(default_factory=Teams)
 
     @property
     def state(self) -> dict[str, Any]:

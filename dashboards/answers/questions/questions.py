@@ -23,13 +23,13 @@ from dashboards.answers.questions.question import (
 )
 from dashboards.answers.report import report, report_values, storm_values
 from dashboards.answers.top import top, top_values
+from dashboards.answers.weekly import WEEK_FORM, check_team, of_days, of_week
 from dashboards.answers.why import Why, group_of, known_span, why, why_generation
 from dashboards.answers.why_text import why_values
 from dashboards.answers.written import at
 from dashboards.queries.store import GENERATION_ROWS, Store
 from dashboards.urlstate import Window
 from schemas.states import GroupProtocol
-from schemas.thresholds import DAY_MS
 
 GROUPS_MOST, DAYS_MOST = 1_000, 366
 INT32 = 2**31 - 1
@@ -115,8 +115,20 @@ def _advice(asked: QuestionContext, given: Given) -> dict[str, Any]:
 
 
 def _report(asked: QuestionContext, given: Given) -> dict[str, Any]:
-    window = Window(asked.now_ms - given["days"] * DAY_MS, asked.now_ms, is_live=False)
-    return report_values(report(asked.lake, window), **asked.state)
+    try:
+        check_team(asked.teams, given["team"] or "")
+        chosen = of_days(given["days"], asked.now_ms) if given["week"] is None else of_week(given["week"], asked.now_ms)
+    except ValueError as error:
+        raise BadRequestError(str(error)) from None
+    found = report(
+        asked.lake,
+        chosen.window,
+        before=chosen.before,
+        week=chosen.name,
+        teams=asked.teams,
+        team=given["team"] or "",
+    )
+    return report_values(found, **asked.state)
 
 
 def _storms(asked: QuestionContext, given: Given) -> dict[str, Any]:
@@ -216,15 +228,22 @@ QUESTIONS: Sequence[ApiQuestion] = (
     ),
     ApiQuestion(
         name="report",
-        about="What rebalances cost in the last days, by cause, group and storm, beside the days before.",
+        about="What rebalances cost in days or a week, by cause, cluster, team, group and storm, beside those before.",
         parameters=(
             Parameter(name="days", about="number of days", kind="integer", default=7, least=1, most=DAYS_MOST),
+            Parameter(name="week", about=f"calendar week in UTC, instead of days: {WEEK_FORM}"),
+            Parameter(name="team", about="only groups of this team of the settings; none: groups without a team"),
         ),
         keys=SEEN
         | {
             "is_observed": "whether anything is known of the range",
             "totals": "rebalances and loss of all groups; null if nothing is known",
             "verdicts": "their sums by verdict and cause",
+            "week": "name of the calendar week; null for days",
+            "team": "the team; null for all groups",
+            "not_analyzed": "rebalances and loss without a verdict yet, which no sum by cause has",
+            "clusters": "sums by cluster, with the costliest verdict and cause",
+            "teams": "the same by team, null for no team; null for a report of one team, or without the setting",
             "before": "the same of as many days before; null sums if they were not recorded as a whole",
             "groups": "the groups that lost most, with main cause and recommended change",
             "storms": "the storms",

@@ -22,6 +22,8 @@ PAGES = {
     "fleet": "/?from=all",
     "group": f"/group?{GROUP}&from=all",
     "rebalance": f"/rebalance?{GROUP}&incarnation=0&generation=5",
+    "causes": "/causes?from=all",
+    "causes by group": "/causes?from=all&by=group&verdict=broker",
     "storms": "/storms?from=all",
     "storm": "/storms?storm=together",
     "deploys": "/deploys?from=all",

@@ -9,10 +9,12 @@ from typing import Any
 import pytest
 from deltalake import write_deltalake
 
+from dashboards.answers.report import report
 from dashboards.app import page
 from dashboards.lake.lake import Lake, LocalLake, Rows
 from dashboards.pages import fleet
 from dashboards.queries.store import ORDERS, Store
+from dashboards.teams import Teams
 from dashboards.urlstate import PATHS, Window, parse
 from dashboards.web.search import Search
 from pipelines.arrow_types import stored
@@ -102,17 +104,32 @@ def folder(tmp_path_factory, now) -> Path:
     return folder
 
 
+TEAMS = Teams.of({"billing": ["billing-*", "[!a-z]*.x"], "rest": [{"groups": "*-?*", "clusters": "prod-*"}]})
+
+
 @pytest.fixture(scope="module")
 def asked(folder, now) -> dict[str, list[tuple[Any, int, dict[str, Any]]]]:
     """What the pages ask in all of their states."""
     recording = Recording(LocalLake(folder))
-    store, of = Store(recording), f"cluster={sample.CLUSTER}&group=billing-worker&incarnation=0&generation=5"
+    store, of = Store(recording, TEAMS), f"cluster={sample.CLUSTER}&group=billing-worker&incarnation=0&generation=5"
     states = ["from=all", "from=now-1h&q=a", "storm=together", "from=1&to=2"]
     states += [f"from={since}&{of}" for since in ("all", "now-1h", "now-20m")]
     states += [f"from=all&cluster={sample.CLUSTER}&gid={'0' * 32}", "from=all&storm=gone"]
     for path in PATHS:
         for state in states:
             assert "Something went wrong" not in str(page(store, path, f"?{state}", None, now)[0]), (path, state)
+    for state in (
+        "by=cluster",
+        "by=team",
+        "by=group&team=billing",
+        "team=none&verdict=broker",
+        "by=group&cause=deploy",
+    ):
+        made = page(store, "/causes", f"?from=all&cluster={sample.CLUSTER}&{state}", None, now)[0]
+        assert "Something went wrong" not in str(made), state
+    day = Window(now - 86_400_000, now + 1, is_live=False)
+    for team in ("", "billing", "none"):
+        report(recording, day, teams=TEAMS, team=team)
     for order in ORDERS:
         for direction in ("asc", "desc"):
             fleet.block(store, parse("/", "?from=all"), {"sortModel": [{"colId": order, "sort": direction}]}, now)

@@ -24,6 +24,7 @@ PAGES = {
     ("/", "?from=all"): 1,
     ("/group", f"?{GROUP}&from=now-1h"): 1,
     ("/rebalance", f"?{GROUP}&generation=5"): 1,
+    ("/causes", "?from=all"): 1,
     ("/storms", "?from=now-1h"): 1,
     ("/storms", "?storm=together"): 1,
     ("/storms", "?storm=alone"): 1,

@@ -16,6 +16,7 @@ import pytest
 
 from dashboards import app, databricks_app
 from dashboards.lake.readers import Readers
+from dashboards.teams import Teams
 from dashboards.web.access import Access
 from jobs import lake as lakes
 from jobs import serve, up
@@ -88,6 +89,32 @@ def test_up_gives_its_pages_the_guard_that_serve_has_and_no_argument_tells_of_it
     assert 0 == app.main(pages.command[pages.command.index("dashboards.app") + 1 :])
     assert 0 == serve.run(settings, None)
     assert [access(settings)] * 2 == served
+
+
+@pytest.mark.parametrize("declared", [{}, {"grün": ["a-*", {"groups": "b\u2028", "clusters": "prod"}]}])
+def test_every_process_with_pages_has_the_teams(tmp_path, monkeypatch, declared) -> None:
+    monkeypatch.delenv("REGROUP_PAGES_TOKEN", raising=False)
+    teams = Teams.of(declared)
+    settings = Settings(warehouse=tmp_path / "w", port=0, teams=teams)
+    started: list[Started] = []
+    monkeypatch.setattr(up, "Supervised", lambda *a, **k: started.append(Started(*a, **k)) or started[-1])
+    with ExitStack() as stack:
+        up._pages(settings, stack)
+    served: list[Teams] = []
+    for module in (app, serve, databricks_app):
+        monkeypatch.setattr(module, "serve", lambda *_, teams, **__: served.append(teams) or 0)
+    monkeypatch.setattr(sys, "stdin", io.StringIO(started[0].given))
+    assert 0 == app.main(started[0].command[started[0].command.index("dashboards.app") + 1 :])
+    assert 0 == serve.run(settings, None)
+    assert [teams] * 2 == served
+    file = tmp_path / "teams.toml"
+    file.write_text('[teams]\na = ["b-*"]\n')
+    assert databricks_app.teams({"REGROUP_TEAMS": str(file)}) == Teams.of({"a": ["b-*"]})
+    assert databricks_app.teams({}) == Teams()
+    assert 0 == app.main(["--warehouse", str(tmp_path), "--teams", str(file)])
+    assert served[-1] == Teams.of({"a": ["b-*"]})
+    file.write_text('[teams]\na = ["["]\n')
+    assert 2 == app.main(["--warehouse", str(tmp_path), "--teams", str(file)])
 
 
 def test_the_app_decides_every_field_of_the_guard_itself(monkeypatch, tmp_path) -> None:
