@@ -197,7 +197,8 @@ def _split(found: Report, name: str, row: Row) -> tuple[str, ...]:
     if row["main_verdict"] is not None:
         mostly = f"{blamed(row['main_verdict'])}: {sentences.cause(row['main_cause'])}"
     waiting = f"{amount(row['pending_lost'])} in {row['pending_rebalances']:,}" if row["pending_rebalances"] else "none"
-    return (name, amount(row["lost"]), before[0], f"{row['rebalances']:,}", before[1], mostly, waiting)
+    lost = amount(row["lost"]) if row["rebalances"] or not row["pending_rebalances"] else "not analyzed yet"
+    return (name, lost, before[0], f"{row['rebalances']:,}", before[1], mostly, waiting)
 
 
 def _change(found: Report) -> str:

@@ -162,7 +162,7 @@ def _summary(cells: dict[tuple[str, int], Cell], pending: Pending, times: Bucket
         waiting = f"{count(pending.rebalances, 'rebalance')} not analyzed yet lost {amount(_pending_lost(cells))}"
         text += f". {waiting}, whatever the cause"
     return (
-        f"{text}. One bar is a {times.step}; a rebalance counts where its join phase ended. Stops of static members "
+        f"{text}. One bar is {times.step}; a rebalance counts where its join phase ended. Stops of static members "
         "that returned without a rebalance have no verdict and are not in these sums."
     )
 

@@ -12,8 +12,8 @@ from dashboards.urlstate import Window
 from dashboards.zone import instants_of, local
 
 MINUTE, HOUR, DAY = 60_000, 3_600_000, 86_400_000
-STEPS = (("second", 1_000), ("10 seconds", 10_000), ("minute", MINUTE), ("10 minutes", 10 * MINUTE), ("hour", HOUR),
-         ("day", DAY), ("week", 7 * DAY))  # fmt: skip
+STEPS = (("a second", 1_000), ("10 seconds", 10_000), ("a minute", MINUTE), ("10 minutes", 10 * MINUTE),
+         ("an hour", HOUR), ("a day", DAY), ("a week", 7 * DAY))  # fmt: skip
 MOST = 60
 EPOCH = datetime(1970, 1, 5)  # noqa: DTZ001 - a Monday, as local time of any zone
 

@@ -47,9 +47,11 @@ def cause_table(
     most: int,
 ) -> Component:
     """Return the panel with the rows of `compared`. Every row leads to its groups, and a group to its page."""
-    head = [*HEADS[state.by], "Lost resource-seconds", "Lost before", "Rebalances", "Rebalances before"]
-    head += ["Mostly", "Not analyzed yet"] if state.by else []
-    cells = [[*_names(state, store, row), *_sums(row, has_before=has_before), *_more(state, row)] for row in rows]
+    sums = ("Lost before", "Rebalances", "Rebalances before")
+    head = (*HEADS[state.by], "Lost resource-seconds", *sums)
+    if state.by:
+        head = (*HEADS[state.by], "Lost resource-seconds", "Not analyzed yet", *sums, "Mostly")
+    cells = [[*_names(state, store, row), *_sums(state, row, has_before=has_before)] for row in rows]
     if not state.by and pending.rebalances:
         link = _groups(state, PENDING_WORD)
         cells.append([link, "not known yet", amount(pending_lost), NOT_KNOWN, f"{pending.rebalances:,}", NOT_KNOWN])
@@ -85,18 +87,16 @@ def _names(state: State, store: GoldStore, row: Row) -> list[Cell]:
             return [blamed(verdict), link]
 
 
-def _sums(row: Row, *, has_before: bool) -> list[Cell]:
-    before = [amount(row["lost_before"]), f"{row['rebalances_before']:,}"] if has_before else [NOT_KNOWN, NOT_KNOWN]
-    return [lost_of(row), before[0], f"{row['rebalances']:,}", before[1]]
-
-
-def _more(state: State, row: Row) -> list[Cell]:
+def _sums(state: State, row: Row, *, has_before: bool) -> list[Cell]:
+    before = (amount(row["lost_before"]), f"{row['rebalances_before']:,}") if has_before else (NOT_KNOWN, NOT_KNOWN)
+    counts = (before[0], f"{row['rebalances']:,}", before[1])
     if not state.by:
-        return []
-    mostly = PENDING_WORD
+        return [lost_of(row), *counts]
+    # No loss with a verdict is not known to be no loss while rebalances wait for theirs.
+    lost = lost_of(row) if row["rebalances"] or not row["pending_rebalances"] else PENDING_WORD
+    waiting, mostly = "none", "nothing"
+    if row["pending_rebalances"]:
+        mostly, waiting = PENDING_WORD, f"{amount(row['pending_lost'])} in {row['pending_rebalances']:,}"
     if row["main_verdict"] is not None:
         mostly = f"{blamed(row['main_verdict'])}: {sentences.cause(row['main_cause'])}"
-    waiting = "none"
-    if row["pending_rebalances"]:
-        waiting = f"{amount(row['pending_lost'])} in {row['pending_rebalances']:,}"
-    return [mostly, waiting]
+    return [lost, waiting, *counts, mostly]

@@ -49,7 +49,7 @@ def test_the_last_calendar_week_is_two_clicks_away_too(watched) -> None:
     page.wait_for_selector("h1:text-is('Causes')")
     page.click("text='This week'")
     page.wait_for_selector(".ranges .on:text-is('This week')")
-    assert "day" in page.inner_text(".summary >> nth=0")
+    assert "One bar is a day" in page.inner_text(".summary >> nth=0")
 
 
 def test_a_bar_leads_to_its_time(window, pages) -> None:

@@ -138,10 +138,10 @@ def test_a_reader_sees_sums_of_his_groups_alone(lake, warehouse, week) -> None:
     ("width", "step"),
     [
         (300_000, "10 seconds"),
-        (3_600_000, "minute"),
-        (86_400_000, "hour"),
-        (7 * 86_400_000, "day"),
-        (400 * 86_400_000, "week"),
+        (3_600_000, "a minute"),
+        (86_400_000, "an hour"),
+        (7 * 86_400_000, "a day"),
+        (400 * 86_400_000, "a week"),
     ],
 )
 def test_buckets_cover_the_window_in_whole_slots(zone, width, step) -> None:
