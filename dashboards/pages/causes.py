@@ -44,7 +44,7 @@ def render(store: Store, state: State, now: int) -> list[Component]:
         )
         state = replace(state, team="")
     if seen is None:
-        return [*parts, empty("missing", "Nothing here yet", "No group has been observed.")]
+        return [*parts, _nothing(state)]
     if seen.last_at < view.start or seen.first_at >= view.end:
         return [*parts, _unobserved(state, seen)]
     scope = Scope(cluster=state.cluster, team=state.team, verdict=state.verdict, cause=state.cause, teams=store.teams)
@@ -96,6 +96,14 @@ def _head(state: State, shown: str, view: Window, now: int) -> Component:
     return html.Div(
         [html.H1("Causes"), html.Div(choices, className="range"), ranges(state, shown, view)], className="head"
     )
+
+
+def _nothing(state: State) -> Component:
+    if not state.cluster:
+        return empty("missing", "Nothing here yet", "No group has been observed.")
+    clear = dcc.Link("All clusters", href=state.href("causes", **reach(state) | {"cluster": ""}), className="button")
+    text = f"No group of the cluster “{visible(state.cluster, 60)}” has been observed."
+    return empty("filtered", "Nothing matches the filter", text, clear)
 
 
 def _notice(text: str) -> Component:

@@ -9,7 +9,7 @@ import json
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 
@@ -55,7 +55,6 @@ class WeeklyReports:
     accepted: Counter[str] = field(default_factory=Counter)
     failed: Counter[str] = field(default_factory=Counter)
     is_up: dict[str, bool] = field(default_factory=dict)
-    _done: str = ""
     _tried: dict[tuple[str, str], DeliveryAttempts] = field(default_factory=dict)
     """By week and receiver, because outcomes cannot be stored while a disk is full."""
 
@@ -75,26 +74,33 @@ class WeeklyReports:
         """
         with in_zone(self._report.zone):
             due = due_report(self._report, now_ms, self._latest_ms)
-            if due is None or self._done == due.range.name:
+            if due is None or not self._waiting(due, now_ms):
                 return True
             lake = self.open_lake()
             self.tables.ensure(JOB_RUNS)
-            before = attempts(lake, due.range.name)
-            known = {
-                each.name: max(
-                    before.get(job_of(each.name), DeliveryAttempts()),
-                    self._tried.get((due.range.name, each.name), DeliveryAttempts()),
-                    key=lambda found: (found.is_sent, found.tries),
-                )
-                for each in self._report.receivers
-            }
-            if all(each.is_sent for each in known.values()):
-                self._done = due.range.name
-                return True
-            waiting = [each for each in self._report.receivers if known[each.name].is_due(now_ms)]
+            self._remember(due, attempts(lake, due.range.name))
+            waiting = self._waiting(due, now_ms)
             reports = cache(partial(self._of_team, lake, due))
-            sent = [self._send_one(reports, receiver, due, known[receiver.name], now_ms) for receiver in waiting]
+            sent = [self._send_one(reports, receiver, due, now_ms) for receiver in waiting]
             return all(sent)
+
+    def _waiting(self, due: DueReport, now_ms: int) -> list[Receiver]:
+        """Return the receivers that, as far as this process knows, are to be tried now."""
+        return [each for each in self._report.receivers if self._known(due, each.name).is_due(now_ms)]
+
+    def _known(self, due: DueReport, name: str) -> DeliveryAttempts:
+        return self._tried.get((due.range.name, name), DeliveryAttempts())
+
+    def _remember(self, due: DueReport, stored: Mapping[str, DeliveryAttempts]) -> None:
+        """Take over what the table knows better, as after a restart. Other weeks are forgotten."""
+        self._tried = {
+            (due.range.name, each.name): max(
+                stored.get(job_of(each.name), DeliveryAttempts()),
+                self._known(due, each.name),
+                key=lambda found: (found.is_sent, found.tries),
+            )
+            for each in self._report.receivers
+        }
 
     @property
     def _report(self) -> WeeklyReport:
@@ -122,9 +128,7 @@ class WeeklyReports:
         window, before, week = due.range
         return report(lake, window, before=before, week=week, teams=self.settings.teams, team=team)
 
-    def _send_one(
-        self, of_team: OfTeam, receiver: Receiver, due: DueReport, known: DeliveryAttempts, now_ms: int
-    ) -> bool:
+    def _send_one(self, of_team: OfTeam, receiver: Receiver, due: DueReport, now_ms: int) -> bool:
         error, began = None, time.monotonic()
         try:
             self._deliver(of_team(receiver.team), receiver, due, now_ms)
@@ -132,7 +136,8 @@ class WeeklyReports:
             error = self._without_secrets(one_line(refusal))
         except Exception as unexpected:  # noqa: BLE001 - reported for this receiver, and retried; others still get theirs
             error = self._without_secrets(f"{type(unexpected).__name__}: {one_line(unexpected)}")
-        self._tried[due.range.name, receiver.name] = DeliveryAttempts(known.tries + 1, now_ms, error is None)
+        tries = self._known(due, receiver.name).tries + 1
+        self._tried[due.range.name, receiver.name] = DeliveryAttempts(tries, now_ms, error is None)
         ended_ms = now_ms + round(1000 * (time.monotonic() - began))
         record(self.tables, receiver.name, due.range.name, now_ms, ended_ms, error)
         self._count(receiver.name, due, error)
