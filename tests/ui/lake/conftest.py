@@ -122,8 +122,8 @@ def asked(folder, now) -> dict[str, list[tuple[Any, int, dict[str, Any]]]]:
         "by=cluster",
         "by=team",
         "by=group&team=billing",
-        "team=none&verdict=broker",
-        "by=group&cause=deploy",
+        "team=billing&verdict=broker",
+        "by=group&cause=coordinator",
     ):
         made = page(store, "/causes", f"?from=all&cluster={sample.CLUSTER}&{state}", None, now)[0]
         assert "Something went wrong" not in str(made), state
