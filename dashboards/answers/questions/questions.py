@@ -28,7 +28,6 @@ from dashboards.answers.why import Why, group_of, known_span, why, why_generatio
 from dashboards.answers.why_text import why_values
 from dashboards.answers.written import at
 from dashboards.queries.store import GENERATION_ROWS, Store
-from dashboards.urlstate import Window
 from schemas.states import GroupProtocol
 
 GROUPS_MOST, DAYS_MOST = 1_000, 366

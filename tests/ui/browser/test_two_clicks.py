@@ -83,6 +83,15 @@ def test_is_it_one_cause_or_many(asking, recorded, capsys) -> None:
     assert "Suspected cause" in printed(capsys, recorded, "incident", "--storm", storm["storm_id"])
 
 
+def test_what_did_the_week_cost_by_cause(asking, recorded, capsys) -> None:
+    one = asking("/?from=all")
+    one.click("nav a:text-is('Causes')", "h1:text-is('Causes')")
+    one.reads("the client application", "Before", clicks=1)
+    out = printed(capsys, recorded, "report", "--week", "2026-W47")
+    assert "By cause" in out
+    assert "By team" in out
+
+
 def test_can_i_trust_it(asking, recorded, capsys) -> None:
     one = asking("/?from=all")
     one.click("nav a:text-is('Health')", "h1:text-is('Health of Regroup')")
