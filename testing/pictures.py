@@ -25,7 +25,7 @@ LOADER = "cluster=kafka&group=pricing-loader"
 TUTORIAL = (
     Picture(file="tutorial/fleet.png", page="/?from=all", height=870),
     Picture(file="tutorial/group.png", page=f"/group?{LOADER}&from=all", height=870),
-    Picture(file="tutorial/verdict.png", page=f"/rebalance?{LOADER}&incarnation=0&generation=4", height=580),
+    Picture(file="tutorial/verdict.png", page=f"/rebalance?{LOADER}&incarnation=0&generation=4", height=640),
     Picture(
         file="tutorial/timeline.png",
         page=f"/rebalance?{LOADER}&incarnation=0&generation=4",

@@ -29,7 +29,7 @@ from testing.alerts.receiving import program
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 HOW_TO = sorted((DOCS / "how-to").glob("*.md"))
-PAGES = [*HOW_TO, *sorted(DOCS.glob("for-*.md")), *DOCS.glob("tutorial.md")]
+PAGES = [*HOW_TO, *sorted(DOCS.glob("for-*.md")), DOCS / "tutorial.md", DOCS / "evidence.md"]
 SECTIONS = ("**Goal:**", "**Before you start:**", "ow to see that it", "hat can go wrong")
 EXAMPLE = re.compile(r"^( *)```(\w+)\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
 COMMAND = re.compile(r"\./regroup ([a-z][^\n`|&;]*)")

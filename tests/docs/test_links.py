@@ -34,3 +34,10 @@ def test_every_module_that_a_document_names_is_there() -> None:
     named = {name for document in DOCUMENTS for name in MODULE.findall(document.read_text(encoding="utf-8"))}
     assert len(named) > 20
     assert [] == sorted(name for name in named if not (ROOT / name).is_file())
+
+
+def test_the_index_names_every_document() -> None:
+    named = {name for name, _ in LINK.findall((ROOT / "docs" / "README.md").read_text(encoding="utf-8"))}
+    folders = {"decisions", "runbooks"} & named
+    pages = {str(file.relative_to(ROOT / "docs")) for file in (ROOT / "docs").rglob("*.md")} - {"README.md"}
+    assert [] == sorted(page for page in pages - named if page.partition("/")[0] not in folders)
