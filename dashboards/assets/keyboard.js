@@ -2,7 +2,7 @@
 (function () {
   var regroup = window.regroup;
   var KEYS = [
-    { key: "/", does: "search groups" },
+    { key: "/", does: "search groups, hosts, members and topics" },
     { key: "g f", does: "go to Fleet" },
     { key: "g c", does: "go to Causes" },
     { key: "g s", does: "go to Storms" },

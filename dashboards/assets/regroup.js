@@ -67,8 +67,8 @@
     form.method = "get";
     form.setAttribute("role", "search");
     var text = field(form, "search", "q");
-    text.placeholder = "Search groups";
-    text.setAttribute("aria-label", "Search groups");
+    text.placeholder = "Search groups, hosts, topics";
+    text.setAttribute("aria-label", "Search groups, hosts, members and topics");
     text.autocomplete = "off";
     text.dataset.key = "/";
     var kept = ["from", "to", "tz"].map(function (name) {

@@ -1,6 +1,9 @@
 // Suggestions below the search box. Their text comes from the server and is inserted only as text nodes.
 (function () {
   var WAIT_MS = 60;
+  var PAUSE_MS = 250;
+  var LEAST = 3;
+  var MEMBERS = 8;
 
   function suggest(field, box) {
     var list = document.createElement("ul");
@@ -55,9 +58,36 @@
 
     function fill(answer) {
       list.replaceChildren();
-      answer.groups.forEach(function (group, position) {
+      add(answer.groups);
+      if (answer.groups.length) {
+        show(true);
+      } else {
+        // Not closed: members may follow.
+        list.hidden = true;
+        box.setAttribute("aria-expanded", "false");
+        choose(-1);
+      }
+      status.textContent = answer.total
+        ? regroup.number(answer.groups.length) + " of " + regroup.number(answer.total) + "; Enter lists groups that contain it"
+        : "No group has these characters";
+    }
+
+    // Members come after the groups, and only if the reader has stopped typing.
+    function fillMembers(answer) {
+      if (answer.groups.length) {
+        var before = list.children.length;
+        add(answer.groups.slice(0, MEMBERS));
+        list.hidden = false;
+        box.setAttribute("aria-expanded", "true");
+        status.textContent = regroup.number(before) + " groups, and " +
+          regroup.number(list.children.length - before) + " of " + regroup.number(answer.total) + " members and topics";
+      }
+    }
+
+    function add(groups) {
+      groups.forEach(function (group) {
         var option = document.createElement("li");
-        option.id = "suggestion-" + position;
+        option.id = "suggestion-" + list.children.length;
         option.setAttribute("role", "option");
         option.setAttribute("data-href", group.href);
         var name = document.createElement("span");
@@ -68,10 +98,6 @@
         option.append(name, cluster);
         list.appendChild(option);
       });
-      show(answer.groups.length > 0);
-      status.textContent = answer.total
-        ? regroup.number(answer.groups.length) + " of " + regroup.number(answer.total) + "; Enter lists groups that contain it"
-        : "No group has these characters";
     }
 
     function ask() {
@@ -83,15 +109,26 @@
           kept.set(key, address.get(key));
         }
       });
+      answered("/search?" + kept, number, function (answer) {
+        fill(answer);
+        if (box.value.trim().length >= LEAST) {
+          timer = window.setTimeout(function () {
+            answered("/search/members?" + kept, number, fillMembers);
+          }, PAUSE_MS);
+        }
+      });
+    }
+
+    // Ignores the response if the text has changed; the new text has its own request.
+    function answered(address, number, use) {
       window
-        .fetch("/search?" + kept, { credentials: "same-origin" })
+        .fetch(address, { credentials: "same-origin" })
         .then(function (response) {
           return response.ok ? response.json() : { groups: [], total: 0 };
         })
         .then(function (answer) {
-          // Ignore the response if the text has changed; the new text has its own request.
           if (number === requests && document.activeElement === box) {
-            fill(answer);
+            use(answer);
           }
         })
         .catch(function () {

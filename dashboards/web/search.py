@@ -1,4 +1,7 @@
-"""Search as you type: `GET /search?q=` searches ids in memory, which are read again after `groups` has changed."""
+"""Search as you type: `GET /search?q=` searches ids in memory, which are read again after `groups` has changed.
+
+`GET /search/members?q=` asks the tables for groups by the hosts, ids and topics of their members.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,7 @@ from flask import Flask, Response, jsonify, request
 
 from dashboards.lake.lake import Lake, Row
 from dashboards.queries.fleet_queries import IDS, SHORT_ID, group_address
+from dashboards.queries.member_search import MemberHit, member_hits
 from dashboards.text import visible
 from dashboards.urlstate import parse
 
@@ -53,6 +57,10 @@ class Search:
         found = list(_hits(self._known(), wanted))
         return heapq.nsmallest(shown, found), len(found)
 
+    def members(self, typed: str) -> list[MemberHit]:
+        """Return the groups whose members' hosts, ids or topics contain the typed text."""
+        return member_hits(self._lake, typed)
+
     def _known(self) -> list[tuple[str, str, str]]:
         rows = self._lake.query(IDS, ("groups",), ID_ROWS, {}).rows
         with self._lock:
@@ -91,7 +99,7 @@ def _spread(text: str, characters: str) -> int | None:
 
 
 def add_search(server: Flask, search: Search) -> None:
-    """Serve `/search`: the groups' labels and addresses, which keep the range of the request."""
+    """Serve `/search`, and `/search/members` for what members show: labels and addresses, which keep the range."""
 
     @server.route("/search")
     def found() -> Response:
@@ -105,6 +113,23 @@ def add_search(server: Flask, search: Search) -> None:
             }
             for hit in best
         ]
-        response = jsonify({"groups": groups, "total": total})
-        response.headers["Cache-Control"] = "no-store"
-        return response
+        return _unstored(jsonify({"groups": groups, "total": total}))
+
+    @server.route("/search/members")
+    def found_members() -> Response:
+        state = parse("/", request.query_string.decode("ascii", "replace"))
+        hits = search.members(state.q)
+        members = [
+            {
+                "label": f"{hit.kind} {visible(hit.value, 100)}",
+                "cluster": f"{visible(hit.group, 80)} · {visible(hit.cluster, 60)}",
+                "href": state.href("group", cluster=hit.cluster, **group_address(hit.group)),
+            }
+            for hit in hits[:SHOWN]
+        ]
+        return _unstored(jsonify({"groups": members, "total": len(hits)}))
+
+
+def _unstored(response: Response) -> Response:
+    response.headers["Cache-Control"] = "no-store"
+    return response

@@ -49,3 +49,13 @@ def test_a_browser_shows_strangers_ids_as_text_and_follows_them_with_the_mouse(t
         assert 0 == page.locator("#suggestions img").count()
         option.click()
         page.wait_for_selector("h1:text-is('<img src=x onerror=alert(1)>')")
+
+
+def test_a_host_leads_to_the_groups_of_its_members(watched):
+    page = watched.open("/")
+    page.locator("#search input[type=search]").fill("10.0.4.11")
+    option = page.locator("#suggestions [role=option]").first
+    option.wait_for()
+    assert option.inner_text().startswith("host /10.0.4.11")
+    option.click()
+    page.wait_for_selector("#page .crumbs")

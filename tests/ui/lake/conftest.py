@@ -134,6 +134,7 @@ def asked(folder, now) -> dict[str, list[tuple[Any, int, dict[str, Any]]]]:
         for direction in ("asc", "desc"):
             fleet.block(store, parse("/", "?from=all"), {"sortModel": [{"colId": order, "sort": direction}]}, now)
     Search(recording).find("a")
+    Search(recording).members("billing")
     episode = {"cluster": sample.CLUSTER, "group_id": "billing-worker", "incarnation": 0}
     store.episode_verdicts(episode | {"first_generation_id": 1, "last_generation_id": 9})
     for text in HOSTILE:
