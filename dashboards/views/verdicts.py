@@ -57,14 +57,20 @@ def verdict_panel(
     ]
     if episode:
         pairs.insert(2, ("The whole episode", sums_sentence(episode)))
-    shown = [line for line in reversed(lines.rows) if line.get("raw")][:LINES_SHOWN]
+    shown = _nearest([line for line in reversed(lines.rows) if line.get("raw")], row["joined_at"])
     if shown:
         raw = html.Ul(
             [html.Li(html.Code(visible(without_hosts(line["raw"]), 400))) for line in shown], className="proof"
         )
-        more = "" if len(shown) == len(lines.rows) else f" (the first {len(shown)} of {len(lines.rows)})"
+        more = "" if len(shown) == len(lines.rows) else f" (the nearest {len(shown)} of {len(lines.rows)})"
         pairs.append((f"Log lines near it{more}", raw))
     return html.Section([html.H2("Verdict"), facts(pairs)], className="panel")
+
+
+def _nearest(lines: Sequence[Row], at: int) -> list[Row]:
+    """Return the `LINES_SHOWN` lines that are nearest to a time in milliseconds, in their order."""
+    found = sorted(range(len(lines)), key=lambda i: (abs(lines[i]["event_at"] - at), i))[:LINES_SHOWN]
+    return [lines[i] for i in sorted(found)]
 
 
 def group_panel(rows: Sequence[Row], word: str) -> list[Component]:
