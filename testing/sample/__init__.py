@@ -6,14 +6,15 @@ so that relative ranges show something. Rows of recorded captures are in `testin
 
 from __future__ import annotations
 
-from testing.sample.cluster import announced, coverage, deploys, moves, storms, verdicts
+from testing.sample.cluster import announced, coverage, deploys, moves, setting_changes, storms, verdicts
 from testing.sample.groups import churny, cooperative, guessed, hostile, nightly, operations, static, stuck, unknown
 from testing.sample.history import CLUSTER, History
 from testing.sample.tables import Rows, merge, write
 
 __all__ = [
-    "CLUSTER", "History", "Rows", "announced", "churny", "cooperative", "coverage", "deploys", "everyday", "guessed",
-    "hostile", "merge", "moves", "nightly", "operations", "static", "storms", "stuck", "unknown", "verdicts", "write",
+    "CLUSTER", "History", "Rows", "announced", "churny", "cooperative", "coverage", "deploys", "everyday",
+    "guessed", "hostile", "merge", "moves", "nightly", "operations", "setting_changes", "static", "storms", "stuck",
+    "unknown", "verdicts", "write",
 ]  # fmt: skip
 
 
@@ -27,5 +28,6 @@ def everyday(now: int) -> Rows:
         announced(now),
         storms(now),
         deploys(now),
+        setting_changes(now),
         verdicts(churny(now)),
     )

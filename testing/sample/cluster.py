@@ -74,6 +74,26 @@ def deploys(now: int, group: str = "billing-worker") -> Rows:
     return {"deploys": [newest, before]}
 
 
+def setting_changes(now: int, group: str = "billing-worker", text: str = "range") -> Rows:
+    """A change that made absences cheaper, and one before that nobody can judge. `text` is the former assignor."""
+    changed, sides = now - 20 * 60_000, (12.0, 14.0, 13.0, 2.0, 3.0, 2.5)
+    cost = [
+        {"stopped_ms": changed + (i - 3) * 120_000 + 1_000, "lost_resource_seconds": lost}
+        for i, lost in enumerate(sides)
+    ]
+    judged: dict[str, Any] = {
+        "cluster": CLUSTER, "group_id": group, "as_of": now, "changed_at": changed, "rollout_at": changed - 30_000,
+        "settings": [{"setting": "assignor", "before": text, "after": "cooperative-sticky"}],
+        "evidence": "observed", "status": "verified", "absences_before": 3, "absences_after": 3,
+        "lost_before": 39.0, "lost_after": 7.5, "rebalances_before": 6, "rebalances_after": 12,
+        "saving_measured": 31.5, "saving_measured_low": 26.0, "saving_measured_high": 37.0,
+        "saving_predicted": 28.0, "saving_predicted_low": 20.0, "saving_predicted_high": 34.0, "costs": cost,
+    }  # fmt: skip
+    unknown = dict.fromkeys(name for name in judged if name.startswith("saving_"))
+    early = judged | unknown | {"changed_at": changed - 600_000, "rollout_at": changed - 600_000, "status": "tried"}
+    return {"setting_changes": [judged, early | {"absences_before": 1, "absences_after": 0, "costs": cost[:1]}]}
+
+
 def _hit(group: str, rebalances: int, lost: float, width: float = 0) -> dict[str, Any]:
     lengths = {
         "_min": lost - 2 * width,

@@ -12,12 +12,15 @@ from deltalake import write_deltalake
 from pipelines.arrow_types import TYPES as STORED
 from schemas.bronze import ADMIN_OBSERVATIONS, COORDINATOR_EVENTS, COVERAGE, OFFSET_COMMITS, QUARANTINE
 from schemas.gold import (
+    ABSENCE_COSTS,
     BY_GROUP,
     CAUSES,
+    CHANGED_VALUES,
     DEPLOYS,
     DIFFERENCES,
     MARKS,
     POD_CHANGES,
+    SETTING_CHANGES,
     STORMS,
     VERDICT_SUMS,
     VERDICTS,
@@ -48,6 +51,8 @@ TYPES = {
     ),
     BY_GROUP: STORED[BY_GROUP],
     CAUSES: STORED[CAUSES],
+    CHANGED_VALUES: STORED[CHANGED_VALUES],
+    ABSENCE_COSTS: STORED[ABSENCE_COSTS],
     VERDICT_SUMS: STORED[VERDICT_SUMS],
     POD_CHANGES: STORED[POD_CHANGES],
     "BINARY": pa.binary(),
@@ -62,7 +67,7 @@ def schema(table: Table) -> pa.Schema:
 
 
 def write(warehouse: Path, rows: Rows, mode: Literal["append", "overwrite"] = "append") -> None:
-    known = (*SILVER, *REASSIGNMENT_TABLES, VERDICTS, DEPLOYS, STORMS, MARKS, *OPERATIONS)
+    known = (*SILVER, *REASSIGNMENT_TABLES, VERDICTS, DEPLOYS, SETTING_CHANGES, STORMS, MARKS, *OPERATIONS)
     for table in (*known, COVERAGE, QUARANTINE, ADMIN_OBSERVATIONS, OFFSET_COMMITS, COORDINATOR_EVENTS):
         shape = schema(table)
         data = [

@@ -21,6 +21,7 @@ GROUP = "cluster=prod-eu&group=billing-worker"
 PAGES = {
     "fleet": "/?from=all",
     "group": f"/group?{GROUP}&from=all",
+    "two instants": f"/group?{GROUP}&from=all&at={{now}}&against={{before}}",
     "rebalance": f"/rebalance?{GROUP}&incarnation=0&generation=5",
     "causes": "/causes?from=all",
     "causes by group": "/causes?from=all&by=group&verdict=broker",
@@ -67,6 +68,7 @@ def described(tmp_path_factory, now) -> Iterator[str]:
 @pytest.mark.parametrize("page", [*PAGES, "two deploys"])
 def test_axe_finds_no_serious_fault(window, described, now, page, width) -> None:
     path = PAGES[page] if page in PAGES else two_deploys(now)
+    path = path.format(now=now - 60_000, before=now - 45 * 60_000)
     with window.page(described, (width, 900)) as watched:
         watched.page.emulate_media(reduced_motion="reduce")
         opened = watched.open(path, "#page .head, #page .empty")

@@ -75,11 +75,16 @@ def test_there_are_five_hundred_of_them() -> None:
     assert len(STRINGS) >= 500
 
 
-@pytest.mark.parametrize("name", ["group", "rebalance"])
+@pytest.mark.parametrize("name", ["group", "instants", "rebalance"])
 def test_no_name_becomes_an_element_a_link_or_a_formula(store, now, name) -> None:
-    more = {"incarnation": 0, "generation": 2} if name == "rebalance" else {}
+    more: dict[str, object] = {
+        "group": {},
+        "instants": {"at": now - 60_000, "against": now - 34 * 60_000},
+        "rebalance": {"incarnation": 0, "generation": 2},
+    }[name]
+    where = "group" if name == "instants" else name
     for text in STRINGS:
-        address = State(page=name, start="all").href(name, cluster=sample.CLUSTER, group=text, **more)
+        address = State(page=where, start="all").href(where, cluster=sample.CLUSTER, group=text, **more)
         path, _, search = address.partition("?")
         made, _, _ = page(store, path, f"?{search}", None, now)
         printed = json.dumps(made, cls=PlotlyJSONEncoder)
