@@ -17,14 +17,15 @@ from jobs.silver.build_marks import rebuild_all_marks
 from jobs.silver.build_reassignments import rebuild_all_reassignments
 from jobs.tables.create_tables import needs_spark
 from schemas.bronze import BRONZE
-from schemas.gold import CLUSTER_PATTERNS, GROUP_TABLES, MARKS, PATTERNS, STORMS
+from schemas.gold import CLUSTER_PATTERNS, GROUP_TABLES, MARKS, PATTERNS, SETTING_CHANGES, STORMS
 from schemas.silver import REASSIGNMENT_TABLES, SILVER
 from testing.recordings import CAPTURES
 from testing.warehouses.volume import refuse_in
 
 BUILT = (*SILVER, *REASSIGNMENT_TABLES, *GROUP_TABLES, CLUSTER_PATTERNS, STORMS, MARKS)
 FILLED = {
-    "eager_churn": tuple(table for table in GROUP_TABLES if table != PATTERNS),
+    "eager_churn": tuple(table for table in GROUP_TABLES if table not in (PATTERNS, SETTING_CHANGES)),
+    "settings": (SETTING_CHANGES,),
     "reassignment": REASSIGNMENT_TABLES,
     "storms": (STORMS,),
 }

@@ -115,6 +115,7 @@ def asked(folder, now) -> dict[str, list[tuple[Any, int, dict[str, Any]]]]:
     states = ["from=all", "from=now-1h&q=a", "storm=together", "from=1&to=2"]
     states += [f"from={since}&{of}" for since in ("all", "now-1h", "now-20m")]
     states += [f"from=all&cluster={sample.CLUSTER}&gid={'0' * 32}", "from=all&storm=gone"]
+    states.append(f"from=all&{of}&at={now - 60_000}&against={now - 1_800_000}")
     for path in PATHS:
         for state in states:
             assert "Something went wrong" not in str(page(store, path, f"?{state}", None, now)[0]), (path, state)
