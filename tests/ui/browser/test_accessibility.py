@@ -74,7 +74,8 @@ def test_axe_finds_no_serious_fault(window, described, now, page, width) -> None
         opened = watched.open(path, "#page .head, #page .empty")
         opened.wait_for_load_state("networkidle")
         if opened.locator(".grid").count():
-            # A grid whose rows are not drawn yet has a row without cells.
+            # A grid shows its rows only when it comes into view; until then, it has a row without cells.
+            opened.evaluate("document.querySelector('.grid').scrollIntoView()")
             opened.wait_for_selector(".grid .ag-cell")
         found = {}
         for theme in ("light", "dark"):
