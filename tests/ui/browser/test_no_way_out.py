@@ -17,6 +17,7 @@ PAGES = {
     "fleet": "/?from=now-6h",
     "group": f"/group?{GROUP}",
     "rebalance": f"/rebalance?{GROUP}&generation=5",
+    "causes": "/causes?from=now-6h",
     "storms": "/storms?from=now-6h",
     "storm": "/storms?storm=together",
     "deploys": "/deploys?from=now-6h",
@@ -25,7 +26,7 @@ PAGES = {
     "health": "/health",
 }
 ALONE = ("/login", "/runbooks", "/healthz")
-DRAWN = ("fleet", "group", "rebalance", "storms", "storm")
+DRAWN = ("fleet", "causes", "group", "rebalance", "storms", "storm")
 
 WATCH = """() => {
     window.__left = [];
