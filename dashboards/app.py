@@ -254,7 +254,9 @@ def _page(store: Store, state: urlstate.State, address: list[str], seen: Any, no
         # The end of a live range moves in steps of a 200th of its width, not with every tick.
         moves = view.is_live and state.page not in TIMELESS
         moment = now // max(TICK_MS, view.width // 200) if moves else 0
-        old = sorted(name for name, at in span.until.items() if is_stale(at, now)) if span else []
+        # Pages with a range show states, which are not known any more when the data gets old.
+        until = {} if span is None or state.page in TIMELESS else span.until
+        old = sorted(name for name, at in until.items() if is_stale(at, now))
         made_from = [*address, sorted(store.versions().items()), moment, old]
         # The browser returns the value after a round trip through JSON.
         if seen == [*address, [list(v) for v in sorted(store.versions().items())], moment, old]:
