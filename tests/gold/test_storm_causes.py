@@ -125,7 +125,8 @@ def test_a_recorded_storm_has_a_cause_of_its_groups_diagnoses(tmp_path, name, so
     add_up(storms)
     with_log = ("outage", "coordinator_frozen")
     assert bool(storms) == (
-        name in ("storms", "offsets_topic", "refused_assignments") or (name in with_log and sources == "offsets,log")
+        name in ("storms", "settings", "offsets_topic", "refused_assignments")
+        or (name in with_log and sources == "offsets,log")
     )
 
 

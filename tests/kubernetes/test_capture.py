@@ -22,7 +22,7 @@ from jobs.tables.new_rows import NewRows
 from pipelines.kubernetes.observation_rows import rows_of_lines
 from pipelines.log_lines import PlacedLine
 from schemas.bronze import ADMIN_OBSERVATIONS, QUARANTINE
-from schemas.gold import CLUSTER_PATTERNS, GROUP_TABLES, MARKS, STORMS
+from schemas.gold import CLUSTER_PATTERNS, GROUP_TABLES, MARKS, STORMS, VERDICTS
 from schemas.silver import GROUP_EVENTS
 from testing.recordings import CAPTURES
 from tests.kubernetes.objects import event, pod, terminated
@@ -73,7 +73,7 @@ def test_the_verdict_on_the_removed_member_is_its_pod(warehouse, capsys) -> None
     told = " ".join(capsys.readouterr().out.split())
     assert "The pod imports-joiner-2 was OOMKilled 6.7 s before its member was gone (observed)." in told
     assert "pod failure" in told.replace("_", " ") or "pods that were killed" in told
-    (row,) = (row for row in rows(warehouse, GROUP_TABLES[3]) if (row["group_id"], row["generation_id"]) == (GROUP, 5))
+    (row,) = (row for row in rows(warehouse, VERDICTS) if (row["group_id"], row["generation_id"]) == (GROUP, 5))
     assert ("pod_failure", "client_application", "observed") == (row["cause"], row["verdict"], row["evidence"])
     assert [("oom_killed", OOM, KILLED)] == [
         (each["change"], each["text"], each["instance"]) for each in row["pod_changes"]
