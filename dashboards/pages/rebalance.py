@@ -44,7 +44,7 @@ from dashboards.views.rebalance_facts import (
 )
 from dashboards.views.verdicts import verdict_panel, verdict_sentence
 from dashboards.zone import zone
-from schemas.written import capitalized, count
+from schemas.written import count
 
 TABLE_ROWS = 200
 
@@ -79,7 +79,7 @@ def render(store: Store, state: State, now: int) -> list[Component]:  # noqa: AR
         _head(state, group, found, whole),
         html.Div([*filter(None, [verdict_sentence(judged)])]),
         html.P(
-            capitalized(sentences.rebalance(found))
+            sentences.rebalance(found)
             + time_since_mark(marks, *start_of(found.generation))
             + lag_sentence(store.behind(state.cluster, group, near), near.start, near.end),
             className="sentence",
