@@ -26,7 +26,7 @@ PAGES = {
     "health": "/health",
 }
 ALONE = ("/login", "/runbooks", "/healthz")
-DRAWN = ("fleet", "causes", "group", "rebalance", "storms", "storm")
+DRAWN = ("fleet", "causes", "group", "rebalance", "storms", "storm", "advice")
 
 WATCH = """() => {
     window.__left = [];
