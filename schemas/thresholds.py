@@ -101,6 +101,12 @@ SHORT_SESSION_MS = 10_000
 """The default of session.timeout.ms before Kafka 3.0; since then it is 45 s (KIP-735)."""
 
 
+MARK_MS = 30 * MINUTE_MS
+"""Longest time between a mark, or a change of a pod, and an event that it may explain."""
+
+ENOUGH_ABSENCES = 3
+"""Absences that are needed both before and after a change of settings for a verdict on it."""
+
 STORM_CALM_MS = 30 * MINUTE_MS
 """A storm is over when no unexplained rebalance came for this long. It is also the window in which they are counted:
 three polls of one member that exceed the default of five minutes fit in."""

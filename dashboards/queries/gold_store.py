@@ -12,6 +12,7 @@ from dashboards.teams import Teams
 from dashboards.urlstate import Window
 from schemas.loss_interval import OF_STOPS, OF_SUM, ONE_STOP
 from schemas.states import MarkKind
+from schemas.thresholds import MARK_MS
 
 ADVICE_ROWS = 600
 ADVICE_GROUPS = 15
@@ -94,8 +95,6 @@ WHERE joined_at >= $start AND joined_at < $end AND ($cluster = '' OR cluster = $
 ORDER BY joined_at DESC, cluster, group_id
 LIMIT $cap
 """
-POD_MS = 30 * 60_000
-"""The longest time in ms from the change of a pod to the end of its member."""
 
 
 class GoldStore:
@@ -188,7 +187,7 @@ class GoldStore:
 
     def _pod_changes(self, window: Window, cluster: str, groups: Sequence[str]) -> list[Row]:
         """Return changes of pods as rows like those of marks, with the groups whose members were in the pod."""
-        wide = Window(window.start, window.end + POD_MS, is_live=False)
+        wide = Window(window.start, window.end + MARK_MS, is_live=False)
         rows = self._ask(
             POD_CHANGES,
             of_window(wide, "verdicts"),

@@ -9,11 +9,8 @@ from dashboards.text import ABSENT, duration, host, instant, visible
 from dashboards.zone import zone
 from schemas import loss_interval
 from schemas.states import Evidence
-from schemas.thresholds import HOUR_MS
+from schemas.thresholds import HOUR_MS, MARK_MS
 from schemas.written import NOTHING, amount, count
-
-FOLLOWS_MS = 30 * 60_000
-"""Time in which a rebalance may follow a mark, as `analyze` knows it."""
 
 NAMED = 3
 """The highest number of members that are named."""
@@ -54,9 +51,9 @@ def followed(row: Row, newest: int) -> str:
     """Return the number of rebalances, or that none followed the mark."""
     if row["rebalances"]:
         return count(row["rebalances"], "rebalance")
-    if newest < row["started_at"] + FOLLOWS_MS:
+    if newest < row["started_at"] + MARK_MS:
         return "no rebalance followed so far"
-    return f"no rebalance followed within {duration(FOLLOWS_MS)}"
+    return f"no rebalance followed within {duration(MARK_MS)}"
 
 
 def restarted(row: Row) -> str:

@@ -6,6 +6,7 @@ from dashboards.lake.lake import Row
 from dashboards.text import ABSENT, amount, visible
 from schemas import written
 from schemas.states import AdviceStatus, GroupSetting
+from schemas.thresholds import ENOUGH_ABSENCES
 from schemas.written import count
 
 HELPED = {
@@ -13,9 +14,6 @@ HELPED = {
     AdviceStatus.REFUTED: "no: absences cost more",
     AdviceStatus.TRIED: "too early to say",
 }
-ENOUGH = 3
-"""Absences that a verdict needs on each side (`pipelines.gold.advice.absence_costs`)."""
-
 WORDS = {
     GroupSetting.GROUP_PROTOCOL: "protocol",
     GroupSetting.ASSIGNOR: "assignor",
@@ -47,7 +45,7 @@ def outcome(change: Row) -> str:
     if change["saving_measured"] is None:
         return (
             f"{verdict}: {count(before, 'absence')} ended before the change and {after:,} since; a verdict needs "
-            f"{ENOUGH} on each side."
+            f"{ENOUGH_ABSENCES} on each side."
         )
     limits = written.signed_between(change["saving_measured_low"], change["saving_measured_high"])
     mean_before, mean_after = cost_of_each(change, "before"), cost_of_each(change, "after")

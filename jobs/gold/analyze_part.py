@@ -36,7 +36,7 @@ from jobs.tables.silver_rows import rows
 from pipelines.gold.advice.advice import SavingThreshold
 from pipelines.gold.frame import gold
 from pipelines.gold.groups import INPUTS, TIMES, Group, Known
-from pipelines.gold.marks_nearby import MARK_MS, announced, groups_of
+from pipelines.gold.marks_nearby import announced, groups_of
 from pipelines.gold.pod_ends import SLACK_MS, pod_digests, pod_index
 from pipelines.gold.rows import AnalysisConfig
 from pipelines.rows_of_tables import rows_of
@@ -46,7 +46,7 @@ from schemas.rows import MarkRow
 from schemas.silver import GENERATIONS, GROUP_EVENTS, GROUPS
 from schemas.states import GroupEventKind, MarkKind
 from schemas.tables import Table
-from schemas.thresholds import HOUR_MS, MINUTE_MS
+from schemas.thresholds import HOUR_MS, MARK_MS, MINUTE_MS
 
 EVERYTHING = 0
 Scope = dict[Group, int]

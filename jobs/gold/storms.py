@@ -28,7 +28,7 @@ from jobs.tables.named_tables import not_before
 from jobs.tables.replace import replace_rows
 from jobs.tables.silver_rows import among, rows, stored_rows
 from pipelines.arrow_types import stored
-from pipelines.gold.marks_nearby import MARK_MS, announced, in_order
+from pipelines.gold.marks_nearby import announced, in_order
 from pipelines.gold.pod_ends import SLACK_MS, pod_index
 from pipelines.gold.storms.disturbances import MEMORY_MS, WINDOW_MS, Disturbance, disturbances
 from pipelines.gold.storms.frame import disturbances_of_groups
@@ -38,7 +38,7 @@ from schemas.gold import MARKS, STORMS
 from schemas.rows import GenerationRow, GroupEventRow, MarkRow, StormRow
 from schemas.silver import GENERATIONS, GROUP_EVENTS, GROUPS
 from schemas.states import PodChange
-from schemas.thresholds import HOUR_MS
+from schemas.thresholds import HOUR_MS, MARK_MS
 
 TIMES = {GENERATIONS: "joined_at", GROUP_EVENTS: "event_at"}
 COLUMNS = {

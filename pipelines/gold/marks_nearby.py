@@ -7,10 +7,8 @@ from collections.abc import Collection, Iterable, Sequence
 
 from schemas.rows import MarkRow
 from schemas.states import MarkKind
+from schemas.thresholds import MARK_MS
 from schemas.written import duration
-
-MARK_MS = 30 * 60_000
-"""Longest time between a mark and an event that it may explain."""
 
 LONGEST = 80
 """Characters of a mark's text in a sentence. Announcements may be of any length."""

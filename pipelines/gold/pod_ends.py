@@ -17,10 +17,9 @@ from ipaddress import ip_address
 from itertools import pairwise
 
 from pipelines.gold.instance_tracker import Membership
-from pipelines.gold.marks_nearby import MARK_MS
 from schemas.rows import MarkRow, PodChangeRow
 from schemas.states import Evidence, GroupEventKind, PodChange
-from schemas.thresholds import DEFAULT_SESSION_MS, MINUTE_MS
+from schemas.thresholds import DEFAULT_SESSION_MS, MARK_MS, MINUTE_MS
 
 SLACK_MS = 2_000
 """Kubernetes writes most times in whole seconds, and clocks of nodes and brokers differ a little."""

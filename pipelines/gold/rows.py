@@ -100,7 +100,8 @@ def gold_rows(
         start = _start(windows, most, end, config)
         analyzed = windows.window(start, end)
         known = context(analyzed, pods)
-        whole = _after_folded(windows, analyzed, (start, end))
+        is_replayed = ADVICE in tables or SETTING_CHANGES in tables
+        whole = _after_folded(windows, analyzed, (start, end)) if is_replayed else analyzed
         if ADVICE in tables:
             deployed = deploy_departures(known)
             advice += advice_rows(whole, broker, config.worth, config.quiet_ms, deployed)

@@ -12,6 +12,9 @@ from pipelines.gold.instance_tracker import Number
 from pipelines.gold.memberships import Silver, number
 from schemas.rows import GenerationMemberRow, GenerationRow, GroupEventRow, StallRow
 
+END_MS = 1 << 50
+"""A time after all others, in milliseconds."""
+
 OPEN = (
     "resumed_at_earliest",
     "resumed_at_latest",

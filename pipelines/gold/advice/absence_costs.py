@@ -10,9 +10,7 @@ from statistics import NormalDist, fmean, variance
 
 from pipelines.gold.churn import Churn
 from schemas.states import AdviceStatus
-
-ENOUGH = 3
-"""Absences that are needed both before and after a change for a verdict."""
+from schemas.thresholds import ENOUGH_ABSENCES
 
 SHARE = 0.9
 """Share of the interval of a comparison."""
@@ -55,12 +53,12 @@ def absence_costs(found: Churn) -> list[AbsenceCost]:
 
 
 def compare(before: Sequence[AbsenceCost], after: Sequence[AbsenceCost]) -> Comparison | None:
-    """Return what the absences since a change saved; None if there are fewer than `ENOUGH` before or after.
+    """Return what the absences since a change saved; None if there are fewer than `ENOUGH_ABSENCES` before or after.
 
     The interval is Welch's for the difference of two means. It holds for chance among the absences, not for absences
     that are of another kind, such as longer ones.
     """
-    if min(len(before), len(after)) < ENOUGH:
+    if min(len(before), len(after)) < ENOUGH_ABSENCES:
         return None
     first, last = [c.lost for c in before], [c.lost for c in after]
     saved = fmean(first) - fmean(last)

@@ -16,13 +16,10 @@ from pipelines.gold.advice.prediction import Prediction, Saving, not_replayed, p
 from pipelines.gold.advice.replay import Policy
 from pipelines.gold.churn import Churn, churn
 from pipelines.gold.memberships import Silver, number
-from pipelines.gold.window import window
+from pipelines.gold.window import END_MS, window
 from schemas.rows import AdviceOfGroup, GenerationRow
 from schemas.states import AdviceAction, AdviceStatus, GroupType
 from schemas.written import NOTHING, amount, bounded, capitalized, percent, signed, signed_between
-
-END_MS = 1 << 50
-"""A time after all others, in milliseconds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

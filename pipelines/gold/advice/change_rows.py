@@ -13,7 +13,7 @@ from pipelines.gold.advice.prediction import Saving, not_replayed, predict, repr
 from pipelines.gold.advice.setting_changes import SettingChange, setting_changes, value_of
 from pipelines.gold.churn import Churn, churn, known_instants
 from pipelines.gold.memberships import Silver
-from pipelines.gold.window import Windows
+from pipelines.gold.window import END_MS, Windows
 from schemas.rows import SettingChangeOfGroup
 from schemas.states import Evidence, GroupSetting
 
@@ -24,8 +24,6 @@ COSTS = 100
 """Most absences before and after a change whose costs a row lists, those nearest to the change."""
 
 INFERRED = (GroupSetting.REBALANCE_MODE, GroupSetting.CLIENT_LIBRARY)
-END_MS = 1 << 50
-"""A time after all others, in milliseconds."""
 
 
 def change_rows(silver: Silver, broker: BrokerSettings, quiet_ms: int) -> list[SettingChangeOfGroup]:
@@ -35,10 +33,12 @@ def change_rows(silver: Silver, broker: BrokerSettings, quiet_ms: int) -> list[S
     count for neither side. `as_of` is the last known time of the window.
     """
     changes = setting_changes(silver)
+    if not changes:
+        return []
     begins = [0, *(change.changed_at for change in changes)]
     ends = [*(change.rollout_at for change in changes[1:]), END_MS]
     windows = Windows.of(silver)
-    as_of = max(known_instants(silver, silver["generations"])) if changes else 0
+    as_of = max(known_instants(silver, silver["generations"]))
     return [
         _row(
             change,

@@ -7,9 +7,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from pipelines.gold.marks_nearby import MARK_MS, groups_of, in_order
+from pipelines.gold.marks_nearby import groups_of, in_order
 from schemas.rows import MarkRow
 from schemas.states import MarkKind
+from schemas.thresholds import MARK_MS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

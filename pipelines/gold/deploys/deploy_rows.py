@@ -10,13 +10,12 @@ from pipelines.gold.deploys.runs import BEFORE_MS, GAP_MS, LONGEST_MS, Run, is_p
 from pipelines.gold.deploys.stops import stops
 from pipelines.gold.diagnosis.losses import overtaken
 from pipelines.gold.instance_tracker import Number
-from pipelines.gold.marks_nearby import MARK_MS
 from pipelines.gold.memberships import number
 from pipelines.gold.window import Windows
 from schemas.folded_rows import count_of
 from schemas.rows import DeployOfGroup, GenerationRow, MarkRow, VerdictOfGroup
 from schemas.states import Evidence, GenerationOutcome
-from schemas.thresholds import RESTART_MS
+from schemas.thresholds import MARK_MS, RESTART_MS
 
 AFTER_MS = LONGEST_MS + RESTART_MS
 """Records of this time after the start of a deploy can change its row. Later ones change only the end of its stops."""

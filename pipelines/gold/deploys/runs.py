@@ -11,10 +11,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from pipelines.gold.deploys.announcements import Announcement, announcements
-from pipelines.gold.marks_nearby import MARK_MS
 from schemas.rows import MarkRow, VerdictOfGroup
 from schemas.states import DiagnosisCause, Verdict
-from schemas.thresholds import HOUR_MS
+from schemas.thresholds import HOUR_MS, MARK_MS
 
 GAP_MS = MARK_MS
 """Longest time between two rebalances of one deploy: a rolling update waits for each instance to become ready."""
