@@ -22,16 +22,16 @@ from dash.development.base_component import Component
 from flask import Response
 
 from dashboards import urlstate
-from dashboards.freshness import STALE_MS, is_stale
+from dashboards.freshness import STALE_MS, asked_at, freshness, is_stale
 from dashboards.lake.address import address
 from dashboards.lake.allocators import keep_trimmed, settle_allocators
 from dashboards.lake.lake import Lake, LakeError, LocalLake, WarmLake
 from dashboards.lake.readers import ReadersLake, readers_table
 from dashboards.lake.without_pandas import without_pandas
 from dashboards.pages import fleet
-from dashboards.queries.store import KnownSpan, Store
+from dashboards.queries.store import Store
 from dashboards.teams import Teams, teams_of_document, teams_table
-from dashboards.text import duration, instant, visible
+from dashboards.text import visible
 from dashboards.views.components import aria, empty
 from dashboards.views.ranges import keyed
 from dashboards.web.access import GROUPS_HEADER, HEADER, TOKEN_VARIABLE, Access
@@ -45,7 +45,7 @@ from dashboards.web.requests import refuse_malformed, refuse_unknown_components
 from dashboards.web.runbooks import add_runbooks
 from dashboards.web.search import Search, add_search
 from dashboards.web.security import harden
-from dashboards.zone import shown_in_zone, zone
+from dashboards.zone import shown_in_zone
 from schemas.visible import visible_stream
 
 LOG = logging.getLogger(__name__)
@@ -280,30 +280,8 @@ def _page(store: Store, state: urlstate.State, address: list[str], seen: Any, no
             html.A("Try again", href="", className="button"),
             dcc.Link("Health", href=state.href("health")),
         )
-        broken = html.Span("the tables cannot be read", className="stale", **_asked(now))
+        broken = html.Span("the tables cannot be read", className="stale", **asked_at(now))
         return [empty("missing", "Something went wrong", text, *ways)], None, [broken]
-
-
-def freshness(span: KnownSpan | None, now: int, cluster: str = "") -> list[Component]:
-    """Return the age of the newest record, of this cluster or else of the cluster that is furthest behind.
-
-    A high age is shown as an alert.
-    """
-    asked = _asked(now)
-    if span is None:
-        return [html.Span("no data yet", **asked)]
-    last, name = min((at, name) for name, at in span.until.items() if cluster not in span.until or name == cluster)
-    age = now - last
-    if age <= STALE_MS:
-        return [html.Span(className="pulse"), html.Span(f"live, newest record {duration(max(0, age))} old", **asked)]
-    of = f" of {visible(name, 40)}" if len(span.until) > 1 else ""
-    text = f"Newest record{of} is {duration(age)} old ({instant(last)[:19]} {zone()}): nothing later was observed"
-    return [html.Span(text, className="stale", **asked)]
-
-
-def _asked(now: int) -> Any:
-    """Return an attribute that changes with every response; assets/live.js warns when no response arrives."""
-    return {"data-asked": str(now)}
 
 
 def make_server(

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from datetime import UTC, datetime, tzinfo
+from datetime import UTC, datetime, timedelta, tzinfo
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 _IN_FORCE: ContextVar[tuple[str, tzinfo]] = ContextVar("zone", default=("UTC", UTC))
 """A page is built in one call, so a context variable passes the zone on without a parameter in every function."""
+
+
+_MONDAY = datetime(1970, 1, 5)  # noqa: DTZ001 - as local time of any zone
 
 
 def known(name: str) -> tzinfo | None:
@@ -39,6 +42,11 @@ def zone() -> str:
 def local(ms: int) -> datetime:
     """Convert a timestamp (epoch milliseconds) to local time in the zone."""
     return datetime.fromtimestamp(ms // 1000, _IN_FORCE.get()[1]).replace(microsecond=ms % 1000 * 1000)
+
+
+def rounded_down(wall: datetime, width: timedelta) -> datetime:
+    """Return local time rounded down to a multiple of `width`: a time of day, a day, or a Monday."""
+    return wall - (wall - _MONDAY) % width
 
 
 def instants_of(wall: datetime) -> set[int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Any
 
-from dashboards.zone import instants_of, local
+from dashboards.zone import instants_of, local, rounded_down
 
 SECOND, MINUTE, HOUR, DAY = 1_000, 60_000, 3_600_000, 86_400_000
 STEPS = (
@@ -16,7 +16,6 @@ STEPS = (
     *(n * DAY for n in (1, 2, 7, 14, 28, 91, 182, 364, 1820, 7280, 36_400)),
 )  # fmt: skip
 MOST = 9
-EPOCH = datetime(1970, 1, 5)  # noqa: DTZ001 - a Monday, as local time of any zone
 
 
 def time_axis(start: int, end: int) -> dict[str, Any]:
@@ -37,7 +36,7 @@ def _ticks(start: int, end: int) -> list[tuple[int, str]]:
     """Return (timestamp, text) at round local times of the zone; the date is below each tick at which it changes."""
     step = next((step for step in STEPS if (end - start) / step <= MOST), STEPS[-1])
     width, wall = timedelta(milliseconds=step), local(start).replace(tzinfo=None)
-    wall -= (wall - EPOCH) % width
+    wall = rounded_down(wall, width)
     found: set[int] = set()
     for i in range(MOST + 2):
         found |= instants_of(wall + i * width)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dash import html
 from dash.development.base_component import Component
 
-from dashboards.freshness import STALE_MS
+from dashboards.freshness import is_stale
 from dashboards.lake.lake import Row
 from dashboards.pages.operations import Operations
 from dashboards.queries.health_store import GAP_ROWS, HealthStore
@@ -101,7 +101,7 @@ def _summary(
     if newest is not None:
         age = operations.now - newest
         fresh = f"the newest record is {duration(max(0, age))} old"
-        if age > STALE_MS:
+        if is_stale(newest, operations.now):
             fresh += ": either nothing has been written since, or nothing was read"
     lost = sum(row["records"] for row in quarantined)
     lines = sum(row["lines"] for row in unread if row["position"] == 1)
@@ -125,7 +125,7 @@ def _tiles(sources: list[Row], quarantined: list[Row], missed: int, refusals: li
     read = sum(s["records"] for s in sources)
     return [
         tile("Newest record", "unknown" if age is None else f"{duration(age)} old", instant(newest)[:19],
-             loud=age is None or age > STALE_MS),
+             loud=newest is None or is_stale(newest, now)),
         tile("Read", f"{read:,}", "records and lines"),
         tile("In quarantine", f"{lost:,}", "kept raw, with a reason", loud=lost > 0),
         tile("Not read", f"{missed:,}", "spans of offsets or time", loud=missed > 0),

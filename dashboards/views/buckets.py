@@ -5,17 +5,16 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from math import gcd
 
 from dashboards.urlstate import Window
-from dashboards.zone import instants_of, local
+from dashboards.zone import instants_of, local, rounded_down
 
 MINUTE, HOUR, DAY = 60_000, 3_600_000, 86_400_000
 STEPS = (("a second", 1_000), ("10 seconds", 10_000), ("a minute", MINUTE), ("10 minutes", 10 * MINUTE),
          ("an hour", HOUR), ("a day", DAY), ("a week", 7 * DAY))  # fmt: skip
 MOST = 60
-EPOCH = datetime(1970, 1, 5)  # noqa: DTZ001 - a Monday, as local time of any zone
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +47,7 @@ def buckets(window: Window) -> Buckets:
     """Return the buckets that cover the window: at most about `MOST`, unless they are weeks."""
     step, width = next(((name, ms) for name, ms in STEPS if window.width <= MOST * ms), STEPS[-1])
     wall = local(window.start).replace(tzinfo=None)
-    wall -= (wall - EPOCH) % timedelta(milliseconds=width)
+    wall = rounded_down(wall, timedelta(milliseconds=width))
     first = max(at for at in (*instants_of(wall), 0) if at <= window.start)
     edges = [first]
     while edges[-1] < window.end:

@@ -107,6 +107,17 @@ def table(subject: str, value: Any) -> dict[str, Any]:
     return value
 
 
+def tables(key: str, value: Any) -> list[Any]:
+    """Return the value if it is a list, as of tables.
+
+    Raises:
+        UserError: the value is something else.
+    """
+    if not isinstance(value, list):
+        raise UserError(f"{key} must be a list of tables: write [[{key}]] on a line of its own.")
+    return value
+
+
 def _is_utf8(value: str) -> bool:
     try:
         value.encode()

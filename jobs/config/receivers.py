@@ -8,7 +8,7 @@ from ipaddress import ip_address
 from typing import Any, Protocol, TypeVar
 from urllib.parse import urlsplit
 
-from jobs.config.declared import all_typed, refuse_unknown, secret
+from jobs.config.declared import all_typed, refuse_unknown, secret, tables
 from jobs.config.errors import UserError
 
 R = TypeVar("R", "Alertmanager", "Webhook")
@@ -62,7 +62,7 @@ def alertmanagers(declared: Any) -> tuple[Alertmanager, ...]:
     Raises:
         UserError: a key is missing or unknown, or an address is invalid.
     """
-    return tuple(_receiver("[[alertmanagers]]", Alertmanager, each) for each in _list("alertmanagers", declared))
+    return tuple(_receiver("[[alertmanagers]]", Alertmanager, each) for each in tables("alertmanagers", declared))
 
 
 def webhooks(declared: Any) -> tuple[Webhook, ...]:
@@ -71,7 +71,7 @@ def webhooks(declared: Any) -> tuple[Webhook, ...]:
     Raises:
         UserError: as in `alertmanagers`, or the file contains a secret instead of a reference.
     """
-    found = tuple(_receiver("[[webhooks]]", Webhook, each) for each in _list("webhooks", declared))
+    found = tuple(_receiver("[[webhooks]]", Webhook, each) for each in tables("webhooks", declared))
     for hook in found:
         if not hook.secret.startswith(("env:", "file:")):
             raise UserError(
@@ -87,12 +87,6 @@ def refuse_same_names(receivers: Sequence[Receiver]) -> None:
     for name in names:
         if names.count(name) > 1:
             raise UserError(f"Two receivers of alerts are called {name}: give each a name of its own (name = ...).")
-
-
-def _list(key: str, declared: Any) -> list[Any]:
-    if not isinstance(declared, list):
-        raise UserError(f"{key} must be a list of tables: write [[{key}]] on a line of its own.")
-    return declared
 
 
 def _receiver(section: str, kind: type[R], declared: Any) -> R:

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from dashboards.teams import NO_TEAM, Teams
-from jobs.config.declared import all_typed, quoted_value, refuse_unknown, secret, table, text
+from jobs.config.declared import all_typed, quoted_value, refuse_unknown, secret, table, tables, text
 from jobs.config.errors import UserError
 from jobs.config.receivers import is_loopback
 
@@ -100,8 +100,13 @@ def report_section(declared: Any, teams: Teams) -> WeeklyReport | None:
     if declared is None:
         return None
     values = dict(table("report", declared))
-    hooks = tuple(_receiver("[[report.webhooks]]", ReportWebhook, each) for each in _list("webhooks", values))
-    mails = tuple(_receiver("[[report.mails]]", ReportMail, each) for each in _list("mails", values))
+    hooks = tuple(
+        _receiver("[[report.webhooks]]", ReportWebhook, each)
+        for each in tables("report.webhooks", values.pop("webhooks", []))
+    )
+    mails = tuple(
+        _receiver("[[report.mails]]", ReportMail, each) for each in tables("report.mails", values.pop("mails", []))
+    )
     refuse_unknown(values, {f.name for f in fields(WeeklyReport)}, "[report]")
     report = WeeklyReport(webhooks=hooks, mails=mails, **all_typed(WeeklyReport, values, "[report]"))
     if report.day not in DAYS:
@@ -134,13 +139,6 @@ def _check_receivers(report: WeeklyReport, teams: Teams) -> None:
                 f"The receiver {receiver.name} of the report is of the team {receiver.team}, which [teams] does not "
                 f"have: it has {known}."
             )
-
-
-def _list(key: str, values: dict[str, Any]) -> list[Any]:
-    found = values.pop(key, [])
-    if not isinstance(found, list):
-        raise UserError(f"report.{key} must be a list of tables: write [[report.{key}]] on a line of its own.")
-    return found
 
 
 def _receiver(section: str, kind: type[R], declared: Any) -> R:
