@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from functools import cached_property
 from pathlib import Path
 from shutil import which
 from typing import Any
@@ -17,17 +18,49 @@ from testing import sample
 from testing.serving import BROWSER, serving
 from tests.ui.lake.databricks import Databricks, DuckEngine
 
+FRESH_SECONDS = 20 * 60
+"""Tests ask for the last hour of data that a site's tables describe. The whole suite takes longer than that."""
+
+
+class Site:
+    """A warehouse with the everyday sample up to `now` (epoch ms). The pages over it start when first asked for."""
+
+    def __init__(self, warehouse: Path, started: ExitStack) -> None:
+        self.now, self.warehouse, self._started = int(time.time() * 1000), warehouse, started
+        sample.write(warehouse, sample.everyday(self.now))
+
+    @cached_property
+    def address(self) -> str:
+        return self._started.enter_context(serving(self.warehouse))
+
 
 @pytest.fixture(scope="session")
-def now() -> int:
-    return int(time.time() * 1000)
+def sites(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[], Site]]:
+    """Returns the newest site, or a new one if that is no longer fresh."""
+    made: list[Site] = []
+
+    def newest() -> Site:
+        if not made or time.time() - made[-1].now / 1000 > FRESH_SECONDS:
+            made.append(Site(tmp_path_factory.mktemp("warehouse"), started))
+        return made[-1]
+
+    with ExitStack() as started:
+        yield newest
 
 
-@pytest.fixture(scope="session")
-def warehouse(tmp_path_factory: pytest.TempPathFactory, now: int) -> Path:
-    folder = tmp_path_factory.mktemp("warehouse")
-    sample.write(folder, sample.everyday(now))
-    return folder
+@pytest.fixture(scope="module")
+def site(sites: Callable[[], Site]) -> Site:
+    return sites()
+
+
+@pytest.fixture(scope="module")
+def now(site: Site) -> int:
+    return site.now
+
+
+@pytest.fixture(scope="module")
+def warehouse(site: Site) -> Path:
+    return site.warehouse
 
 
 @pytest.fixture(scope="session", params=["folder", "databricks"])
@@ -40,10 +73,9 @@ def of_databricks(folder: str | Path, *, fresh_seconds: float = 1.0) -> WarmLake
     return Databricks(DuckEngine(Path(folder))).lake(fresh_seconds)
 
 
-@pytest.fixture(scope="session")
-def address(warehouse: Path) -> Iterator[str]:
-    with serving(warehouse) as url:
-        yield url
+@pytest.fixture(scope="module")
+def address(site: Site) -> str:
+    return site.address
 
 
 @pytest.fixture(scope="session")
@@ -124,17 +156,15 @@ class Window:
 
 
 @pytest.fixture(scope="session")
-def window(browser: Browser, address: str) -> Iterator[Window]:
+def window(browser: Browser, sites: Callable[[], Site]) -> Iterator[Window]:
     with browser.new_context() as context:
-        yield Window(context, address)
+        yield Window(context, sites().address)
 
 
 @pytest.fixture(scope="session")
-def berlin(browser: Browser, address: str) -> Iterator[Window]:
+def berlin(browser: Browser, sites: Callable[[], Site]) -> Iterator[Window]:
     with browser.new_context(timezone_id="Europe/Berlin") as context:
-        window = Window(context, address)
-        window.allow_copying(address)
-        yield window
+        yield Window(context, sites().address)
 
 
 @pytest.fixture
@@ -147,5 +177,6 @@ def watched(window: Window, address: str) -> Iterator[Watched]:
 @pytest.fixture
 def reader(berlin: Window, address: str) -> Iterator[Watched]:
     """One in Berlin, who may copy; fails if anything went wrong on the page."""
+    berlin.allow_copying(address)
     with berlin.page(address) as found:
         yield found
