@@ -18,7 +18,7 @@ from testing import sample
 from testing.serving import BROWSER, serving
 from tests.ui.lake.databricks import Databricks, DuckEngine
 
-FRESH_SECONDS = 20 * 60
+FRESH_SECONDS = 10 * 60
 """Tests ask for the last hour of data that a site's tables describe. The whole suite takes longer than that."""
 
 
