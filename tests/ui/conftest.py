@@ -19,7 +19,7 @@ from testing.serving import BROWSER, serving
 from tests.ui.lake.databricks import Databricks, DuckEngine
 
 FRESH_SECONDS = 10 * 60
-"""Tests ask for the last hour of data that a site's tables describe. The whole suite takes longer than that."""
+"""Age at which the sample is made anew. Tests ask for the hour before the clock's time, and the suite takes longer."""
 
 
 class Site:
@@ -36,16 +36,17 @@ class Site:
 
 @pytest.fixture(scope="session")
 def sites(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[], Site]]:
-    """Returns the newest site, or a new one if that is no longer fresh."""
+    """A function that returns a site of the last `FRESH_SECONDS`. A new site ends the pages of the one before."""
     made: list[Site] = []
 
-    def newest() -> Site:
+    def fresh() -> Site:
         if not made or time.time() - made[-1].now / 1000 > FRESH_SECONDS:
+            started.close()
             made.append(Site(tmp_path_factory.mktemp("warehouse"), started))
         return made[-1]
 
     with ExitStack() as started:
-        yield newest
+        yield fresh
 
 
 @pytest.fixture(scope="module")
@@ -132,9 +133,8 @@ class Window:
     of a window are in one, which ends with the last of them: so one page stays open, without scripts.
     """
 
-    def __init__(self, context: BrowserContext, address: str) -> None:
+    def __init__(self, context: BrowserContext) -> None:
         self._context, self._kept = context, context.new_page()
-        self._kept.goto(f"{address}/healthz")
         self._storage = context.new_cdp_session(self._kept)
 
     def allow_copying(self, address: str) -> None:
@@ -143,6 +143,8 @@ class Window:
     @contextmanager
     def page(self, address: str, size: tuple[int, int] = SIZE) -> Iterator[Watched]:
         """A fresh page of this width and height; fails if anything went wrong on it."""
+        if self._kept.url == "about:blank":
+            self._kept.goto(f"{address}/healthz")
         page = self._context.new_page()
         page.set_viewport_size({"width": size[0], "height": size[1]})
         found = Watched(page, address)
@@ -156,15 +158,15 @@ class Window:
 
 
 @pytest.fixture(scope="session")
-def window(browser: Browser, sites: Callable[[], Site]) -> Iterator[Window]:
+def window(browser: Browser) -> Iterator[Window]:
     with browser.new_context() as context:
-        yield Window(context, sites().address)
+        yield Window(context)
 
 
 @pytest.fixture(scope="session")
-def berlin(browser: Browser, sites: Callable[[], Site]) -> Iterator[Window]:
+def berlin(browser: Browser) -> Iterator[Window]:
     with browser.new_context(timezone_id="Europe/Berlin") as context:
-        yield Window(context, sites().address)
+        yield Window(context)
 
 
 @pytest.fixture
