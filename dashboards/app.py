@@ -45,6 +45,7 @@ from dashboards.web.requests import refuse_malformed, refuse_unknown_components
 from dashboards.web.runbooks import add_runbooks
 from dashboards.web.search import Search, add_search
 from dashboards.web.security import harden
+from dashboards.web.traces import add_traces
 from dashboards.zone import shown_in_zone
 from schemas.visible import visible_stream
 
@@ -129,6 +130,7 @@ def create_app(
     add_search(app.server, Search(lake))
     add_rows(app.server, store, now)
     add_incidents(app.server, store, access, now, STALE_MS)
+    add_traces(app.server, store, now)
     add_api(app.server, lake, access, now, STALE_MS, store.teams)
     app.server.register_error_handler(LakeError, _unreadable)
     refuse_unknown_components(app.server)

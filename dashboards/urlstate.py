@@ -63,6 +63,10 @@ PAGES = (
 PATHS = {f"/{page.name}" if position else "/": page.name for position, page in enumerate(PAGES)}
 DOCUMENT = "/incident"
 """Path of incident documents (`dashboards.web.incidents`), which are no page of the application."""
+TRACE = "/trace.json"
+"""Path of a group's trace (`dashboards.web.traces`)."""
+FILES = {"incident": DOCUMENT, "trace": TRACE}
+"""Paths that are no pages of the application."""
 SPLITS = ("cluster", "team", "group")
 """Values of `by`. Without it, losses are split by verdict and cause."""
 
@@ -110,7 +114,7 @@ class State:
     notices: tuple[str, ...] = ()
 
     def href(self, page: str, **changes: object) -> str:
-        """Return the address of `page`, or of an `incident` document, with this state's range and zone.
+        """Return the address of `page`, of an `incident` document or of a `trace`, with this state's range and zone.
 
         `changes` are other parts of the address (`cluster`, `from_`, …).
         """
@@ -122,7 +126,7 @@ class State:
         lanes = values.pop("lanes", ())
         pairs = [(k, str(v)) for k, v in values.items() if v not in (None, "") or k == "group"]
         pairs += [("lanes", label) for label in lanes] if isinstance(lanes, tuple) else []
-        path = DOCUMENT if page == "incident" else next(path for path, name in PATHS.items() if name == page)
+        path = FILES.get(page) or next(path for path, name in PATHS.items() if name == page)
         return f"{path}?{urlencode(pairs, quote_via=quote, safe='')}" if pairs else path
 
 

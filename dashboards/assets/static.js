@@ -157,11 +157,12 @@
     patchAll(root, old ? [old] : [], [next]);
   };
 
-  // The browser follows a link for another tab, and one with a target; other clicks are handled without reloading.
+  // The browser follows a link for another tab, of a file, and one with a target; other clicks do not reload the page.
   document.addEventListener("click", function (event) {
     var link = event.target.closest && event.target.closest("[data-static] a[href^='/']");
     var isPlain = event.button === 0 && !event.ctrlKey && !event.metaKey && !event.shiftKey && !event.altKey;
-    if (link && !link.target && isPlain && !event.defaultPrevented) {
+    var isPage = link && !link.target && !link.hasAttribute("download");
+    if (isPage && isPlain && !event.defaultPrevented) {
       event.preventDefault();
       regroup.follow(link.getAttribute("href"));
       window.scrollTo(0, 0);

@@ -7,7 +7,7 @@ from typing import Any
 
 from dashboards.views.plot import Trace, trace
 from dashboards.views.theme import Style
-from dashboards.views.timeline import Segment
+from dashboards.views.timelines.segments import Segment
 from schemas.states import Evidence
 
 FADE = (0.16, 0.34, 0.52, 0.7)

@@ -14,7 +14,9 @@ from dashboards.urlstate import Window
 from dashboards.views.plot import Figure, trace
 from dashboards.views.sentences import numbered
 from dashboards.views.theme import GLYPHS, LOUD, STYLES, hues, layout
-from dashboards.views.timeline import Lane, Owned, Segment
+from dashboards.views.timelines.lanes import Lane
+from dashboards.views.timelines.owners import Owned
+from dashboards.views.timelines.segments import Segment
 from dashboards.zone import zone
 from schemas.states import Evidence, GroupEventKind
 

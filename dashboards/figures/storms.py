@@ -13,7 +13,7 @@ from dashboards.text import duration, figure_text, instant
 from dashboards.urlstate import Window
 from dashboards.views.plot import Figure, Trace, trace
 from dashboards.views.theme import STYLES, layout
-from dashboards.views.timeline import PARTIAL_MODES, Segment, ended
+from dashboards.views.timelines.segments import PARTIAL_MODES, Segment, ended
 from dashboards.zone import zone
 from schemas.states import Evidence
 from schemas.written import count

@@ -14,7 +14,7 @@ from dashboards.text import between, duration, figure_text, instant, member_labe
 from dashboards.urlstate import Window
 from dashboards.views.plot import Figure, trace
 from dashboards.views.theme import GLYPHS, STYLES, layout
-from dashboards.views.timeline import PARTIAL_MODES, Segment
+from dashboards.views.timelines.segments import PARTIAL_MODES, Segment
 from dashboards.zone import zone
 from schemas.states import Evidence, GroupEventKind, GroupProtocol, StallCause
 from schemas.written import ABOUT

@@ -13,11 +13,11 @@ from dashboards.figures.group import Drawn, group_figure
 from dashboards.figures.lag import lag_figure
 from dashboards.freshness import is_stale
 from dashboards.lake.lake import Row, Rows
-from dashboards.queries.group_rows import GroupRows, group_rows
+from dashboards.queries.group_rows import GroupRows
 from dashboards.queries.lag import Behind, lag_sentence
 from dashboards.queries.store import KnownSpan, Store
 from dashboards.text import ABSENT, duration, host, instant, member_label, resource, span, visible
-from dashboards.urlstate import ALL, State, Window, window
+from dashboards.urlstate import ALL, State, Window
 from dashboards.views import diagnoses, log_sources, patterns, sentences
 from dashboards.views.client_libraries import libraries_sentence
 from dashboards.views.components import (
@@ -32,25 +32,16 @@ from dashboards.views.components import (
     state_word,
     table,
 )
+from dashboards.views.group_timeline import group_timeline, named_group
 from dashboards.views.instants import group_instant, instant_panel
 from dashboards.views.ranges import keyed, ranges
 from dashboards.views.resume_position import all_resumed, resumed_from
 from dashboards.views.theme import GLYPHS, STYLES, style_of
-from dashboards.views.timeline import (
-    PARTIAL_MODES,
-    Lane,
-    Owned,
-    Segment,
-    delays,
-    lanes,
-    ownership,
-    proof,
-    states,
-    with_unread_spans,
-)
+from dashboards.views.timelines.lanes import Lane
+from dashboards.views.timelines.owners import Owned
+from dashboards.views.timelines.segments import Segment, proof
 from dashboards.views.verdicts import group_panel
 from dashboards.zone import zone
-from schemas import loss_interval
 from schemas.states import GroupEventKind
 from schemas.written import capitalized, count
 
@@ -72,31 +63,21 @@ COLUMNS: list[dict[str, Any]] = [
 
 
 def render(store: Store, state: State, now: int) -> list[Component]:
-    group = store.group_by_hash(state.cluster, state.gid) if state.gid else state.group
-    seen = store.span(state.cluster)
-    found = store.group(state.cluster, group) if group is not None else None
-    if found is None or seen is None or group is None:
+    group = named_group(store, state)
+    timeline = group_timeline(store, state, now)
+    if timeline is None or group is None:
         return [_head(state, group or "", None, "", None), _not_known(store, state)]
-    last = max(seen.last_at, found["last_record_at"] or seen.last_at)
-    view, shown = window(state, now, (found["first_seen_at"], last))
-    rows = group_rows(store, state.cluster, group, view)
+    found, seen, view, rows, inside = timeline.found, timeline.seen, timeline.view, timeline.rows, timeline.inside
+    strip, lived, owned, waits, unit = timeline.strip, timeline.lanes, timeline.owned, timeline.delays, timeline.unit
     generations, members, stalls, events = rows.generations, rows.members, rows.stalls, rows.events
-    inside = [g for g in generations.rows if view.start <= g["joined_at"] < view.end]
-    strip = with_unread_spans(states(generations.rows, found, events.rows, view, seen.last_at), rows.gaps.rows, view)
-    lived = lanes(members.rows, events.rows, view, seen.last_at, state.lanes)
-    until = _owned_until(found, generations.rows, seen.last_at)
-    epochs = {g["generation_id"] for g in generations.rows if sentences.term(g) == "epoch"}
-    owned = ownership(members.rows, stalls.rows, view, until, epochs)
     hrefs = {(g["incarnation"], g["generation_id"]): _link(state, group, g) for g in generations.rows}
-    unit = sentences.unit(found["group_type"])
-    waits = delays(members.rows)
     drawn = group_figure(strip, inside, lived, owned, events.rows, view, hrefs, unit, waits)
     flagged(drawn.figure, rows.marks, first=view.start, last=view.end)
     # Parts that appear and disappear have their own container, so the rest of the page is not replaced (update.js).
     quiet = html.Div([] if inside else [_quiet(state, found, seen, view)])
-    capped = any(each.is_capped for each in (generations, events, members, stalls))
+    old = timeline.last if is_stale(timeline.last, now) else None
     return [
-        _head(state, group, found, shown, view, inside, last if is_stale(last, now) else None),
+        _head(state, group, found, timeline.shown, view, inside, old),
         quiet,
         html.Div(group_panel(rows.verdicts, unit)),
         panel(
@@ -107,7 +88,7 @@ def render(store: Store, state: State, now: int) -> list[Component]:
             + sentences.waited(waits)
             + libraries_sentence(rows.libraries)
             + sentences.unread_note(rows.gaps.rows)
-            + _shown(drawn, lived, owned, capped=capped),
+            + _shown(drawn, lived, owned, capped=timeline.is_capped),
             drawn.figure,
             legend(),
             name="group",
@@ -142,14 +123,6 @@ def _behind(found: list[Behind], view: Window) -> list[Component]:
     return [panel("How far behind", summary, lag_figure(found, view), name="behind", table=as_table)]
 
 
-def _owned_until(found: Row, generations: list[Row], observed_until: int) -> int:
-    """Return the end of the drawn owners. An open rebalance stops all members, unless it is incremental."""
-    since = found["open_rebalance_since_at"]
-    if since is None or (generations and generations[0]["rebalance_mode"] in PARTIAL_MODES):
-        return observed_until
-    return min(int(since), observed_until)
-
-
 def _link(state: State, group: str, g: Row) -> str:
     return state.href(
         "rebalance", cluster=state.cluster, group=group, incarnation=g["incarnation"], generation=g["generation_id"]
@@ -171,6 +144,13 @@ def _document(state: State, group: str, inside: Sequence[Row]) -> list[Component
         return []
     key = {"incarnation": worst["incarnation"], "generation": worst["generation_id"]}
     return [document_link(state, "Document of the costliest", cluster=state.cluster, group=group, **key)]
+
+
+def _trace(state: State, group: str) -> Component:
+    """Return a link that saves the range as a file for Perfetto."""
+    href = state.href("trace", cluster=state.cluster, group=group, lanes=state.lanes)
+    title = "A file with this range, for ui.perfetto.dev or any viewer of the Trace Event Format"
+    return html.A("Trace", href=href, download="", title=title, className="button")
 
 
 def _head(
@@ -209,7 +189,7 @@ def _head(
                 ]
             ),
             html.Nav(
-                [*(_steps() if view is not None else ()), *_document(state, group, inside)],
+                [] if view is None else [*_steps(), *_document(state, group, inside), _trace(state, group)],
                 className="steps",
                 **aria("rebalances of this range"),
             ),
@@ -327,13 +307,6 @@ def _event(e: Row) -> tuple[str, ...]:
     )  # fmt: skip
 
 
-def _lost(g: Row) -> str:
-    if not sentences.is_costed(g):
-        return "not costed"
-    text = loss_interval.written(g["lost"], g["lost_low"], g["lost_high"]) if g["lost_max"] else "none"
-    return text if sentences.not_costed(g) is None else f"{text}, some not costed"
-
-
 def _generations(found: Rows, inside: list[Row], hrefs: dict[tuple[int, int], str], known: dict[str, str]) -> Component:
     rows = [
         {
@@ -350,7 +323,7 @@ def _generations(found: Rows, inside: list[Row], hrefs: dict[tuple[int, int], st
             "moved": g["resources_moved"],
             "moved_text": sentences.resources_moved(g),
             "lost": g["lost"],
-            "lost_text": _lost(g),
+            "lost_text": sentences.generation_loss(g),
             "proof": proof(g),
         }
         for g in inside

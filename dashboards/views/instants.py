@@ -17,7 +17,7 @@ from dashboards.views.client_libraries import library
 from dashboards.views.components import Cell, aria, facts, table
 from dashboards.views.ranges import keyed
 from dashboards.views.theme import STYLES
-from dashboards.views.timeline import states
+from dashboards.views.timelines.states import states
 from dashboards.zone import zone
 from schemas.written import count
 

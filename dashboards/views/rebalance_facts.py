@@ -11,7 +11,7 @@ from dashboards.views.client_libraries import library
 from dashboards.views.fact import PROOF, Fact
 from dashboards.views.marks import NEAR_MS
 from dashboards.views.resume_position import resumed_from
-from dashboards.views.timeline import proof
+from dashboards.views.timelines.segments import proof
 from dashboards.views.verdict_words import NOT_OBSERVED
 from schemas import loss_interval
 from schemas.states import GroupProtocol, StallCause

@@ -8,7 +8,7 @@ from dashboards.lake.lake import Row
 from dashboards.queries.store import Rebalance
 from dashboards.text import ABSENT, between, clock, duration, member_label, span, visible
 from dashboards.views.theme import STYLES, style_of
-from dashboards.views.timeline import Segment
+from dashboards.views.timelines.segments import Segment
 from dashboards.zone import zone
 from schemas import loss_interval
 from schemas.folded_rows import count_of
@@ -237,6 +237,15 @@ def not_costed(generation: Row) -> str | None:
             return f"{number} not costed: the leader assigned partitions that do not exist according to polls"
         case _:
             return "not costed: an assignment could not be decoded"
+
+
+def generation_loss(generation: Row) -> str:
+    """Return what a generation lost, with its interval, in resource-seconds; or that it is not costed."""
+    if not is_costed(generation):
+        return "not costed"
+    low, high = generation["lost_low"], generation["lost_high"]
+    text = loss_interval.written(generation["lost"], low, high) if generation["lost_max"] else "none"
+    return text if not_costed(generation) is None else f"{text}, some not costed"
 
 
 def cost(stalls: Sequence[Row], word: str) -> str:

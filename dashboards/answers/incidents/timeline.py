@@ -12,7 +12,7 @@ from dashboards.views import sentences
 from dashboards.views.marks import flag_of, mark_subject
 from dashboards.views.rebalance_facts import start_of
 from dashboards.views.theme import GLYPHS
-from dashboards.views.timeline import proof
+from dashboards.views.timelines.segments import proof
 from dashboards.views.verdict_words import without_hosts
 from schemas import loss_interval
 from schemas.states import Evidence, GroupProtocol, MarkKind

@@ -50,6 +50,14 @@ def test_a_copied_link_shows_the_same_for_ever(reader):
     assert asked["from"] == described.get_attribute("data-start")
 
 
+def test_a_range_of_a_group_is_saved_as_a_trace(reader):
+    page = reader.open(GROUP, PLOT)
+    with page.expect_download() as download:
+        page.click("a:text-is('Trace')")
+    trace = json.loads(Path(download.value.path()).read_text("utf-8"))
+    assert ("billing-worker", True) == (trace["otherData"]["group"], len(trace["traceEvents"]) > 100)
+
+
 def test_a_page_without_a_range_of_its_own_has_a_link_too(reader):
     page = reader.open("/rebalance?cluster=prod-eu&group=billing-worker&generation=5&from=now-24h", PLOT)
     page.click("[data-key=l]")

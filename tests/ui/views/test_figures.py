@@ -17,7 +17,10 @@ from dashboards.lake.lake import Rows
 from dashboards.queries.store import Rebalance
 from dashboards.urlstate import Window
 from dashboards.views import sentences
-from dashboards.views.timeline import Segment, lanes, ownership, states
+from dashboards.views.timelines.lanes import lanes
+from dashboards.views.timelines.owners import ownership
+from dashboards.views.timelines.segments import Segment
+from dashboards.views.timelines.states import states
 from testing import sample
 
 NOW = 1_800_000_000_000

@@ -7,7 +7,9 @@ from itertools import pairwise
 import pytest
 
 from dashboards.urlstate import Window
-from dashboards.views.timeline import delays, lanes, ownership, states, with_unread_spans
+from dashboards.views.timelines.lanes import delays, lanes
+from dashboards.views.timelines.owners import ownership
+from dashboards.views.timelines.states import states, with_unread_spans
 from schemas.states import Evidence
 from testing import sample
 

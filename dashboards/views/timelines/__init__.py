@@ -1,0 +1,1 @@
+"""Rows of one group prepared for drawing over time. Pure; times are epoch ms."""
