@@ -83,7 +83,8 @@ def test_no_name_becomes_an_element_a_link_or_a_formula(store, now, name) -> Non
         "rebalance": {"incarnation": 0, "generation": 2},
     }[name]
     where = "group" if name == "instants" else name
-    for text in STRINGS:
+    # Two instants only add panels of the same tables, and take ten times as long.
+    for text in STRINGS[::5] if name == "instants" else STRINGS:
         address = State(page=where, start="all").href(where, cluster=sample.CLUSTER, group=text, **more)
         path, _, search = address.partition("?")
         made, _, _ = page(store, path, f"?{search}", None, now)
