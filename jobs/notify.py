@@ -20,7 +20,8 @@ from jobs.alerting import alert_table
 from jobs.alerting.alert_facts import FactReader, Watch
 from jobs.alerting.alert_links import dashboard_url
 from jobs.alerting.delivery import AT_LAST_S, PATIENCE_S, Delivery, Due
-from jobs.alerting.metrics import MetricsServer, groups_named, metrics
+from jobs.alerting.metrics import groups_named, metrics
+from jobs.alerting.metrics_server import MetricsServer, metrics_token
 from jobs.alerting.weekly.weekly_reports import WeeklyReports
 from jobs.config.errors import UserError, one_line
 from jobs.config.settings import Settings
@@ -122,12 +123,13 @@ class Notifier:
         watch.
 
         Raises:
-            UserError: a secret is missing at the place that the settings name.
+            UserError: a secret is missing at the place that the settings name, or anybody could read the metrics.
         """
         for cluster in settings.clusters:
             cluster.client()
         for hook in settings.webhooks:
             hook.key()
+        self._metrics_token = metrics_token(settings)
         self.settings = settings
         self.say = say
         self.watched = [TopicWatch(cluster) for cluster in settings.clusters]
@@ -165,9 +167,12 @@ class Notifier:
         if not self.settings.metrics_port:
             return
         try:
-            self._server = MetricsServer(self.settings.metrics_port)
+            self._server = MetricsServer(
+                self.settings.metrics_port, host=self.settings.metrics_host, token=self._metrics_token
+            )
         except OSError as error:
-            self.say(f"Metrics are not served: port {self.settings.metrics_port} is not free ({error.strerror}).")
+            where = f"port {self.settings.metrics_port} of {self.settings.metrics_host}"
+            self.say(f"Metrics are not served: {where} is not free ({error.strerror}).")
 
     def round(self) -> bool:
         """Evaluate once and send all due alerts; return whether every receiver accepted them."""

@@ -6,26 +6,19 @@ The number of series does not grow with the number of groups. In every cluster, 
 
 from __future__ import annotations
 
-import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
-from urllib.parse import urlsplit
 
 from dashboards.lake.lake import Lake, Parameter
-from dashboards.web.http_server import bound
 from jobs.alerting import alert_queries as sql
 from jobs.alerting.delivery import Delivery
-from jobs.alerting.exposition import CONTENT_TYPE, Metric, exposition
+from jobs.alerting.exposition import Metric
 from jobs.alerting.weekly.weekly_reports import WeeklyReports
-from jobs.config.receivers import is_loopback
 from jobs.config.settings import Settings
 from pipelines.gold.alerts.alert import Facts
 from schemas.states import AlertName, AlertSeverity
 
-LOOPBACK = "127.0.0.1"
-PLAIN = "text/plain; charset=utf-8"
-THREADS = 2
 MOST = 1_000
 Row = Mapping[str, Any]
 Samples = dict[tuple[str, ...], float]
@@ -176,52 +169,3 @@ def _by_state(rows: Sequence[Row]) -> Samples:
 
 def _rows(lake: Lake, query: str, table: str, **parameters: Parameter) -> list[dict[str, Any]]:
     return lake.query(query, [table], MOST, parameters).rows
-
-
-class MetricsServer:
-    """`GET /metrics` on loopback, with the deadlines and limits of the pages' server.
-
-    The text is built after each evaluation, so a scrape costs nothing.
-    """
-
-    def __init__(self, port: int) -> None:
-        """Listen on the port; 0 selects a free one.
-
-        Raises:
-            OSError: the port is taken.
-        """
-        self.text = ""
-        self._server = bound(self._response, host=LOOPBACK, port=port, threads=THREADS)
-        self.port = int(self._server.effective_port)
-        threading.Thread(target=self._server.run, daemon=True).start()
-
-    def show(self, found: Iterable[Metric]) -> None:
-        self.text = exposition(found)
-
-    def stop(self) -> None:
-        self._server.stop()
-
-    def _response(self, environ: Mapping[str, Any], start: Callable[..., Any]) -> list[bytes]:
-        status, kind, text = self._found(environ)
-        body = text.encode()
-        headers = [("Content-Type", kind), ("Content-Length", str(len(body))), ("X-Content-Type-Options", "nosniff")]
-        start(status, headers)
-        return [body]
-
-    def _found(self, environ: Mapping[str, Any]) -> tuple[str, str, str]:
-        # DNS rebinding: any web page can make a browser send requests here, with that page's host name.
-        if not is_own_name(environ.get("HTTP_HOST", "")):
-            return "403 Forbidden", PLAIN, f"Metrics are only for this machine: use {LOOPBACK}.\n"
-        if environ["PATH_INFO"] != "/metrics":
-            return "404 Not Found", PLAIN, "There is only /metrics here.\n"
-        if environ["REQUEST_METHOD"] not in ("GET", "HEAD"):
-            return "405 Method Not Allowed", PLAIN, "Metrics are read with GET.\n"
-        return "200 OK", CONTENT_TYPE, self.text
-
-
-def is_own_name(host: str) -> bool:
-    """Return whether a Host header names this machine's loopback, with or without a port."""
-    try:
-        return is_loopback(urlsplit(f"//{host}").hostname or "")
-    except ValueError:
-        return False

@@ -85,6 +85,8 @@ class Settings:
     dashboard_url: str = ""
     runbook_url: str = ""
     metrics_port: int = 8060
+    metrics_host: str = "127.0.0.1"
+    metrics_token: str = field(default="", repr=False)
     metrics_groups: int = 20
 
     @classmethod
@@ -154,7 +156,7 @@ class Settings:
 
     def _declared_secrets(self) -> list[tuple[str, str]]:
         secrets = [(k, value) for cluster in self.clusters for k, value in cluster.kafka.items() if SECRET.search(k)]
-        secrets += [("pages_token", self.pages_token), ("client_host_key", self.client_host_key)]
+        secrets += [(key, getattr(self, key)) for key in ("pages_token", "metrics_token", "client_host_key")]
         secrets += [(hook.name, hook.secret) for hook in self.webhooks]
         if self.report:
             secrets += [(f"report.webhooks {hook.name}", hook.url) for hook in self.report.webhooks]

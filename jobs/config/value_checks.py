@@ -11,10 +11,10 @@ from pipelines.silver.client_hosts import HostPolicy
 
 def refuse_blank(declared: Mapping[str, Any], environment: Mapping[str, str]) -> None:
     """Raise `UserError` for an empty secret or access rule. Most often, a variable was not set."""
-    for key in ("pages_token", "client_host_key"):
+    for key in ("pages_token", "metrics_token", "client_host_key"):
         if key in declared and not str(declared[key]).strip():
             raise UserError(f"The setting {key} is empty: write env:NAME or file:PATH, or remove it.")
-    for key in ("pages_token", "client_host_key", "trusted_proxies", "identity_header"):
+    for key in ("pages_token", "metrics_token", "client_host_key", "trusted_proxies", "identity_header"):
         name = f"REGROUP_{key.upper()}"
         if name in environment and not environment[name].strip():
             raise UserError(f"The environment variable {name} is empty: give it a value, or unset it.")

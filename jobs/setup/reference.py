@@ -86,7 +86,9 @@ TOP = {
     "availability_target": "part of its resource-time during which a group should work, for the burn-rate alert",
     "dashboard_url": "address of the pages, for links in alerts; with https://, the readers' cookie is `Secure`",
     "runbook_url": "address of the runbooks, for links in alerts; if empty, the runbooks of the pages",
-    "metrics_port": "loopback port of the Prometheus metrics; 0 = no metrics",
+    "metrics_port": "port of the Prometheus metrics; 0 = no metrics",
+    "metrics_host": "address on which the metrics listen; if it is not loopback, `metrics_token` is required",
+    "metrics_token": "token that scrapers must send as `Authorization: Bearer`, by reference",
     "metrics_groups": "number of groups with time series of their own; the groups that lost most are chosen",
 }
 CLUSTER = {

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
-from jobs.alerting.metrics import MetricsServer
+from jobs.alerting.metrics_server import MetricsServer
 
 SECRET = "regroup_group_rebalances"
 OWN = ("127.0.0.1", "localhost", "[::1]", "127.0.0.2")

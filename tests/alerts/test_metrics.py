@@ -17,7 +17,9 @@ import pytest
 from dashboards.lake.lake import LocalLake
 from jobs.alerting.delivery import Delivery
 from jobs.alerting.exposition import Metric, exposition
-from jobs.alerting.metrics import MetricsServer, groups_named, metrics
+from jobs.alerting.metrics import groups_named, metrics
+from jobs.alerting.metrics_server import LATE_S, MetricsServer, metrics_token
+from jobs.config.errors import UserError
 from jobs.config.settings import Settings
 from pipelines.gold.alerts.alert import Facts
 from pipelines.gold.alerts.freshness import Freshness
@@ -114,11 +116,15 @@ def test_they_are_served_on_loopback_and_nothing_else_is():
         server.stop()
 
 
-def status(port: int, host: str | None, path: str = "/metrics", method: str = "GET") -> int:
+def status(
+    port: int, host: str | None, path: str = "/metrics", method: str = "GET", authorization: str | None = None
+) -> int:
     asked = HTTPConnection("127.0.0.1", port, timeout=120)
     asked.putrequest(method, path, skip_host=True)
     if host is not None:
         asked.putheader("Host", host)
+    if authorization is not None:
+        asked.putheader("Authorization", authorization.encode("latin-1"))
     asked.endheaders()
     found = asked.getresponse().status
     asked.close()
@@ -147,6 +153,48 @@ def test_only_this_machines_own_names_get_metrics(server, host, expected):
 def test_other_paths_and_methods_are_refused(server):
     assert 404 == status(server.port, "localhost", "/metrics/../x")
     assert 405 == status(server.port, "localhost", method="POST")
+
+
+TOKEN = "a-token-of-scrapers"
+
+
+@pytest.mark.parametrize(
+    ("header", "expected"),
+    [
+        (f"Bearer {TOKEN}", 200), (f"bearer {TOKEN} ", 200), (None, 401), (TOKEN, 401), (f"Basic {TOKEN}", 401),
+        ("Bearer", 401), (f"Bearer {TOKEN}x", 401), ("Bearer ü", 401),
+    ],
+)  # fmt: skip
+def test_with_a_token_whoever_sends_it_gets_metrics_by_any_name(header, expected):
+    server = MetricsServer(0, token=TOKEN)
+    try:
+        assert expected == status(server.port, "regroup.monitoring.svc:8060", authorization=header)
+        assert 200 == status(server.port, "10.0.0.7:8060", "/healthz")
+    finally:
+        server.stop()
+
+
+def test_an_address_that_others_reach_requires_a_token(tmp_path):
+    with pytest.raises(UserError, match=r"open to everybody who can reach 0\.0\.0\.0: set metrics_token"):
+        metrics_token(Settings(metrics_host="0.0.0.0"))
+    assert "" == metrics_token(Settings(metrics_host="0.0.0.0", metrics_port=0))
+    file = tmp_path / "token"
+    file.write_text(f"{TOKEN}\n")
+    settings = Settings(metrics_host="0.0.0.0", metrics_token=f"file:{file}")
+    assert TOKEN == metrics_token(settings)
+    assert TOKEN in settings.secrets()
+    assert TOKEN not in repr(settings)
+    file.write_text("short")
+    with pytest.raises(UserError, match="at least 16 characters"):
+        metrics_token(settings)
+
+
+def test_health_fails_when_no_evaluation_ends(server):
+    assert 200 == status(server.port, None, "/healthz")
+    server._shown_at -= LATE_S + 1
+    assert 503 == status(server.port, None, "/healthz")
+    server.show([])
+    assert 200 == status(server.port, None, "/healthz")
 
 
 @pytest.mark.parametrize("kind", KINDS)
