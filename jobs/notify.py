@@ -53,20 +53,31 @@ MOST_SHARE = 0.1
 `notify_seconds`, so long rounds exceed this share.
 """
 
+WAIT_S = 2.0
+"""Seconds between two looks for a table that another process creates."""
+
 Say = Callable[[str], None]
 
 
 def run(settings: Settings, args: argparse.Namespace) -> int:
     """Evaluate and send until stopped; with `--once`, only once, and return 1 if a receiver was not reached.
 
+    Without `--once`, wait for the table if another process has not created it yet.
+
     Raises:
-        UserError: the warehouse has no silver table, or another process sends the alerts of this warehouse.
+        UserError: the warehouse has no silver table (with `--once`), or another process sends the alerts of this
+            warehouse.
     """
     if not exists(settings.warehouse, GROUPS):
-        raise UserError(
+        missing = (
             f"The warehouse {settings.warehouse} has no table {GROUPS.name} yet: run `./regroup build` or "
             "`./regroup up` first, or name another with --warehouse."
         )
+        if args.once:
+            raise UserError(missing)
+        say(f"{missing} Waiting for it.")
+        while not exists(settings.warehouse, GROUPS):
+            time.sleep(WAIT_S)
     notifier = Notifier(settings, say=say, is_single=args.once)
     with acquire(settings.warehouse, "notify"):
         if args.once:

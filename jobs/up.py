@@ -71,15 +71,18 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
         settings.warehouse.mkdir(parents=True, exist_ok=True)
         tables = tables_of(settings, "up", spare=1)
         runs = stack.enter_context(Runs(tables=tables, job="up", say=say, secrets=settings.secrets()))
-        address, pages = _pages(settings, stack)
-        settings = replace(settings, dashboard_url=settings.dashboard_url or address)
-        say(f"Pages: {address} (they fill as history is read)")
+        pages: Supervised | None = None
+        if "pages" not in args.without:
+            address, pages = _pages(settings, stack)
+            settings = replace(settings, dashboard_url=settings.dashboard_url or address)
+            say(f"Pages: {address} (they fill as history is read)")
         runs.start("ingest", "build")
         writers = _read_and_build_first(settings, say, runs)
         spark = session_of(settings, "up", spare=1)
         create_tables(spark, settings.warehouse, TABLES)
-        notifying = Notifying(notifier=Notifier(settings, say=say))
-        refuse_ended(pages, settings.warehouse.absolute().parent / PAGES_LOG)
+        notifying = None if "notify" in args.without else Notifying(notifier=Notifier(settings, say=say))
+        if pages is not None:
+            refuse_ended(pages, settings.warehouse.absolute().parent / PAGES_LOG)
         say(f"Spark and the tables in {settings.warehouse} are ready")
         stopped = _on_signal()
         building = Building()
@@ -89,7 +92,7 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
             settings=settings,
             building=building,
             failing=partial(runs.failing, "build"),
-            on_found=notifying.wake,
+            on_found=_nothing if notifying is None else notifying.wake,
         )
         built = _built(spark, settings, say, building, storm_thread.wake, runs)
         with runs.failing("ingest"):
@@ -97,7 +100,8 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
             streams = ingest.start(spark, settings, on_batch=built, on_failure=again, writers=writers)
         polls = _polls(spark, settings, stopped, say, building, runs)
         say(f"Reading {', '.join(cluster.name for cluster in settings.clusters)}; Ctrl-C stops everything")
-        _notify(notifying, settings, stopped, stack, say, runs)
+        if notifying is not None:
+            _notify(notifying, settings, stopped, stack, say, runs)
         check_quality(settings, stopped)
         compact_and_maintain(spark, settings, stopped, say, building)
         analysis_threads = _analysis_threads(spark, settings, building, runs)
@@ -154,6 +158,10 @@ def _again(runs: Runs, say: _Stages, error: Exception) -> None:
     say(f"Reading or building failed and is restarted: {one_line(error)}")
     runs.failed("ingest", error)
     runs.again()
+
+
+def _nothing() -> None:
+    """Wake nobody: the alerts are those of another process."""
 
 
 def _notify(

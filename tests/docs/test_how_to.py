@@ -13,7 +13,7 @@ from textwrap import dedent
 import pytest
 from ruamel.yaml import YAML
 
-from jobs.cli import parser
+from jobs.command_line.parser import parser
 from jobs.config.errors import UserError
 from jobs.config.settings import Settings
 from jobs.kafka.log_files import FileLine

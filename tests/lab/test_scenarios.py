@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from jobs.cli import SCENARIOS as ON_THE_COMMAND_LINE
 from jobs.cli import main
+from jobs.command_line.record_arguments import SCENARIOS as ON_THE_COMMAND_LINE
 from jobs.config.errors import UserError
 from jobs.kafka.admin_poll import Poller
 from jobs.lab.client_members import ClientPlan

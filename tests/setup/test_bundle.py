@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from jobs.cli import parser
+from jobs.command_line.parser import parser
 from testing.bundle_schema import ROOT, errors, files, loaded, whole
 
 REFERENCE = re.compile(r"\$\{([^}]*)\}")

@@ -11,7 +11,7 @@ from shutil import which
 
 import pytest
 
-from jobs.cli import parser
+from jobs.command_line.parser import parser
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "deploy" / "systemd"

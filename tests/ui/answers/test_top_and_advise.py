@@ -15,7 +15,8 @@ from dashboards.answers.written import columns
 from dashboards.lake.lake import LocalLake
 from dashboards.queries.store import Store
 from dashboards.urlstate import SPANS, Window
-from jobs.cli import RANGES, main
+from jobs.cli import main
+from jobs.command_line.answer_arguments import RANGES
 from pipelines.arrow_types import stored
 from schemas.silver import GROUPS
 from testing import sample

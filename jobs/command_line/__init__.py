@@ -1,0 +1,1 @@
+"""The arguments of every command, which `regroup --help` reads without importing the commands."""
