@@ -49,6 +49,8 @@ COMMANDS = {
     "incident": ("jobs.incidents.incident", "run"),
     "mcp": ("jobs.assistants.mcp_server", "run"),
     "serve": ("jobs.serve", "run"),
+    "jars": ("jobs.installation.fetch_jars", "run"),
+    "completion": ("jobs.installation.completion", "run"),
     "capture": ("jobs.capture", "run"),
     "decode": ("jobs.decode", "run"),
     "ship-logs": ("jobs.ship_logs", "run"),
@@ -67,6 +69,8 @@ WITHOUT_PANDAS = ("build", "ingest", "replay", "up")
 """Commands that do without pandas, which none of them uses. Loading it takes half a second of a core, a third of the
 time of a short `replay`, and 25 MB, which `up` would keep for months.
 """
+WITHOUT_SETTINGS = ("jars", "completion")
+"""Commands that read neither settings nor the warehouse."""
 FORKED = (
     "jobs.gold.replaying",
     "jobs.gold.storm_thread",
@@ -93,6 +97,8 @@ def main(arguments: Sequence[str] | None = None, *, is_program: bool = False) ->
     with guard_streams():
         args = parser().parse_args(arguments)
         try:
+            if args.command in WITHOUT_SETTINGS:
+                return _command(args.command)(Settings(), args)
             flags = {name: getattr(args, name, None) for name in FLAGS}
             return _run(Settings.load(args.config, flags=flags), args, is_program=is_program)
         except UserError as error:

@@ -21,6 +21,7 @@ from jobs.config.errors import UserError
 from jobs.config.permissions import warnings
 from jobs.config.settings import Settings
 from jobs.config.terminal import say
+from jobs.installation.build_info import described
 from jobs.setup.jars import jars
 from jobs.setup.java import java_home
 from jobs.tables.create_tables import refuse_newer_tables
@@ -64,6 +65,7 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
 
 def checks(settings: Settings, cluster: str | None, file: Path | None = None) -> Iterator[Finding]:
     """Yield the findings of the machine, then of the warehouse, then of each Kafka cluster."""
+    yield Finding(subject="Regroup", is_ok=True, found=described().removeprefix("regroup "))
     yield Finding(subject="Python", is_ok=True, found=f"{platform.python_version()} ({sys.executable})")
     yield _finding("Java", lambda: str(java_home()))
     yield _finding("jars of Delta Lake", lambda: f"{len(jars('delta'))} verified")
@@ -78,7 +80,7 @@ def checks(settings: Settings, cluster: str | None, file: Path | None = None) ->
             is_ok=None,
             found="no cluster configured",
             advice="Give --bootstrap-servers HOST:PORT or a [clusters.NAME] table in the settings file. "
-            "Without a cluster, `./regroup up` starts its own lab.",
+            "Without a cluster, `regroup up` starts its own lab.",
         )
     for one in chosen:
         yield from _cluster(one)

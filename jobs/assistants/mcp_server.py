@@ -21,8 +21,8 @@ from dashboards.lake.lake import LakeError, WarmLake
 from jobs.assistants.pages_api import PagesError, answer_of_pages, valid_address
 from jobs.config.errors import UserError
 from jobs.config.settings import Settings
+from jobs.installation.build_info import version
 from jobs.lake import lake
-from jobs.processes.runs import version
 
 TOKEN_VARIABLE = "REGROUP_PAGES_TOKEN"  # noqa: S105 - the variable's name
 INSTRUCTIONS = (

@@ -16,6 +16,7 @@ from jobs.command_line.record_arguments import (
     add_mark,
     add_replay,
 )
+from jobs.installation.arguments import VersionAction, add_installation
 
 
 def parser() -> argparse.ArgumentParser:
@@ -23,6 +24,7 @@ def parser() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(
         prog="regroup", description="What every Kafka group's rebalances cost, and how to stop paying."
     )
+    top.add_argument("--version", action=VersionAction, nargs=0, help="print the version and the build, and exit")
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
     common = argparse.ArgumentParser(add_help=False)
     common.add_argument("--config", type=Path, metavar="FILE", help="settings file (TOML)")
@@ -39,19 +41,9 @@ def parser() -> argparse.ArgumentParser:
     def add(name: str, text: str, *parents: argparse.ArgumentParser) -> argparse.ArgumentParser:
         return commands.add_parser(name, help=text, description=text, parents=[common, *parents])
 
-    up = add("up", "run everything: ingest, tables and pages; starts a lab if no cluster is configured", kafka)
-    up.add_argument(
-        "--lab", metavar="NAME[,NAME...]", default="churn", help=f"scenarios that the lab runs: {SCENARIOS}"
-    )
-    up.add_argument(
-        "--without",
-        action="append",
-        choices=("pages", "notify"),
-        default=[],
-        help="do not run the pages, or the alerts and metrics, because another process does: `serve`, `notify`",
-    )
-    up.add_argument("--trigger-seconds", type=float, help="seconds between two batches")
-    up.add_argument("--quiet-ms", type=int, help="pause that ends an episode of rebalances, in milliseconds")
+    text = "run everything: ingest, tables and pages; starts a lab if no cluster is configured"
+    up = add("up", text, kafka)
+    _up(up)
     for command in (up, add("serve", "serve only the pages")):
         command.add_argument("--host", help="address to listen on (default 127.0.0.1)")
         command.add_argument(
@@ -102,6 +94,7 @@ def parser() -> argparse.ArgumentParser:
     ship.add_argument("--broker-id", type=int, help="broker that wrote the files, for lines without a broker id")
     add_mark(add("mark", "record a deploy or another event; every time axis shows it", kafka))
     add_lab(add("lab", "run only an embedded cluster and the groups of a scenario"))
+    add_installation(commands, top)
     add("doctor", "check Java, jars, Kafka, permissions, topics and the warehouse, and describe the fixes", kafka)
     bench = add("bench", "run a benchmark; without a name, list all benchmarks")
     bench.add_argument("name", nargs="?", metavar="NAME", help="name of the benchmark")
@@ -109,3 +102,18 @@ def parser() -> argparse.ArgumentParser:
         "arguments", nargs=argparse.REMAINDER, metavar="...", help="arguments of the benchmark (its --help lists them)"
     )
     return top
+
+
+def _up(up: argparse.ArgumentParser) -> None:
+    up.add_argument(
+        "--lab", metavar="NAME[,NAME...]", default="churn", help=f"scenarios that the lab runs: {SCENARIOS}"
+    )
+    up.add_argument(
+        "--without",
+        action="append",
+        choices=("pages", "notify"),
+        default=[],
+        help="do not run the pages, or the alerts and metrics, because another process does: `serve`, `notify`",
+    )
+    up.add_argument("--trigger-seconds", type=float, help="seconds between two batches")
+    up.add_argument("--quiet-ms", type=int, help="pause that ends an episode of rebalances, in milliseconds")

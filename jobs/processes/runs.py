@@ -11,18 +11,15 @@ import signal
 import socket
 import threading
 import time
-import tomllib
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cache
-from importlib import metadata
-from pathlib import Path
 from types import FrameType, TracebackType
 from typing import NamedTuple, Self
 
 from jobs.config.errors import ERROR_LENGTH, UserError, one_line, wrapped
+from jobs.installation.build_info import version
 from jobs.tables.tables import Tables
 from schemas.operations import HEARTBEAT_MS, JOB_RUNS
 from schemas.rows import JobRunRow
@@ -191,17 +188,6 @@ def _row(entry: _Entry, told_at: int) -> JobRunRow:
         "host": socket.gethostname(),
         "pid": os.getpid(),
     }
-
-
-@cache
-def version() -> str:
-    """Return the version of Regroup."""
-    try:
-        return metadata.version("regroup")
-    except metadata.PackageNotFoundError:
-        # A checkout that is not installed.
-        text = (Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8")
-        return str(tomllib.loads(text)["project"]["version"])
 
 
 def _now_ms() -> int:

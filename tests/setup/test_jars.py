@@ -52,7 +52,7 @@ def test_a_fetched_jar_needs_neither_repository_nor_java_afterwards(published, t
     first = resolve(LOCK, cache)
     published.unlink()
     monkeypatch.setenv("REGROUP_IVY_SETTINGS", "/nowhere")
-    monkeypatch.setattr("jobs.setup.jars.java", pytest.fail)
+    monkeypatch.setattr("jobs.setup.jar_downloads.java", pytest.fail)
     assert [cache / "org.example.thing-1.0.jar"] == first == resolve(LOCK, cache)
     assert CONTENT == first[0].read_bytes()
 

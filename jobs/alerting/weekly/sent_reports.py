@@ -7,7 +7,7 @@ import socket
 from dataclasses import dataclass
 
 from dashboards.lake.lake import Lake
-from jobs.processes.runs import version
+from jobs.installation.build_info import version
 from jobs.tables.tables import Tables
 from schemas.operations import JOB_RUNS
 from schemas.rows import JobRunRow
