@@ -7,6 +7,7 @@ from __future__ import annotations
 import argparse
 import atexit
 import os
+import signal
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
@@ -114,6 +115,9 @@ def program() -> None:
     Databricks calls this function in a process that continues and ignores the return value, so a failure is raised
     there.
     """
+    if os.getpid() == 1:
+        # The first process of a container survives a signal that it does not handle, so `stop` would have to kill it.
+        signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     settle_allocators()
     trace_crashes()
     if sys.argv[1:2] and sys.argv[1] in WITHOUT_PANDAS and provider() is None:

@@ -137,6 +137,9 @@ class Runs:
             self.end(JobOutcome.STOPPED)
             signal.signal(number, signal.SIG_DFL)
             os.kill(os.getpid(), number)
+            if os.getpid() == 1:
+                # The first process of a container survives a signal that it does not handle.
+                os._exit(128 + number)
 
         before = signal.signal(signal.SIGTERM, terminated)
         try:

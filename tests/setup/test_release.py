@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from jobs.config.errors import UserError
-from jobs.setup.release import notes
+from jobs.installation.release import notes
 
 ROOT = Path(__file__).parents[2]
 
@@ -52,7 +52,7 @@ def commit(tmp_path_factory) -> Path:
 
 def released(clone: Path, out: Path, umask: int = 0o022) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-P", "-m", "jobs.setup.release", "--out", out],
+        [sys.executable, "-P", "-m", "jobs.installation.release", "--out", out],
         cwd=clone, env={**os.environ, "PYTHONPATH": str(clone)}, capture_output=True, text=True, check=False, umask=umask,
     )  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""Makes the files of a release from a clean checkout: `python -m jobs.setup.release --out DIR`. Nothing is uploaded.
+"""Makes the files of a release from a clean checkout: `python -m jobs.installation.release --out DIR`. Nothing is uploaded.
 
 The files are the wheel, the source archive, the notes of the version, the SBOM, a provenance statement and SHA256SUMS.
 The same commit gives the same bytes, on any machine and at any time.
@@ -54,7 +54,7 @@ def provenance(files: list[Path], build: dict[str, Any], lock: Path, builder: st
         "predicate": {
             "buildDefinition": {
                 "buildType": BUILD_TYPE,
-                "externalParameters": {"version": version(), "command": "python -m jobs.setup.release"},
+                "externalParameters": {"version": version(), "command": "python -m jobs.installation.release"},
                 "resolvedDependencies": [
                     {"name": "source", "digest": {"gitCommit": build["commit"]}},
                     {"name": lock.name, "digest": {"sha256": _sha256(lock)}},
@@ -103,7 +103,9 @@ def _sha256(file: Path) -> str:
 
 def main() -> int:
     """Run the command; return 2 after a mistake, which is described in one sentence."""
-    parser = argparse.ArgumentParser(prog="python -m jobs.setup.release", description="Make the files of a release.")
+    parser = argparse.ArgumentParser(
+        prog="python -m jobs.installation.release", description="Make the files of a release."
+    )
     parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="new folder for the files")
     parser.add_argument("--builder", default=LOCAL, metavar="URI", help="who builds, for the provenance statement")
     args = parser.parse_args()
