@@ -12,7 +12,7 @@ import time
 from itertools import islice
 from random import Random
 
-from bench.fuzz_report import report, table
+from bench.fuzzing.report import report, table
 from testing.fuzzing.messages import AT_ONCE, compared_with_kafka, fuzz_lines, fuzz_records
 from testing.fuzzing.mutations import mutated_records
 

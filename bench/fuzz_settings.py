@@ -7,7 +7,7 @@ import sys
 import time
 from random import Random
 
-from bench.fuzz_report import report
+from bench.fuzzing.report import report
 from testing.fuzzing.settings import fuzz_settings
 
 

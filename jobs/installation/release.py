@@ -1,7 +1,7 @@
-"""Makes the files of a release from a clean checkout: `python -m jobs.installation.release --out DIR`. Nothing is uploaded.
+"""Makes the files of a release from a clean checkout: `python -m jobs.installation.release --out DIR`.
 
 The files are the wheel, the source archive, the notes of the version, the SBOM, a provenance statement and SHA256SUMS.
-The same commit gives the same bytes, on any machine and at any time.
+Nothing is uploaded. The same commit gives the same bytes, on any machine and at any time.
 """
 
 from __future__ import annotations
