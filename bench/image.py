@@ -23,6 +23,8 @@ import urllib.request
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from testing.dockerfile import Stage, stages
+
 ROOT = Path(__file__).parents[1]
 DOCKERFILE = ROOT / "deploy" / "Dockerfile"
 BUDGET_MB = 2_000
@@ -42,14 +44,6 @@ STOPPING_S = 60
 
 
 @dataclass(slots=True)
-class Stage:
-    """One stage of the Dockerfile: its steps in order, each as a word and the rest of its line."""
-
-    name: str
-    steps: list[tuple[str, str]] = field(default_factory=list)
-
-
-@dataclass(slots=True)
 class Image:
     """A built stage: its files, and what the file says about how to run it."""
 
@@ -58,19 +52,6 @@ class Image:
     folder: str = "/"
     user: str = "root"
     entry: list[str] = field(default_factory=list)
-
-
-def stages(text: str) -> list[Stage]:
-    """Return the stages of a Dockerfile."""
-    lines = "\n".join(line for line in text.splitlines() if not line.lstrip().startswith("#"))
-    found: list[Stage] = []
-    for line in re.sub(r"\\\n\s*", " ", lines).splitlines():
-        word, _, rest = line.strip().partition(" ")
-        if word == "FROM":
-            found.append(Stage(name=rest.rpartition(" AS ")[2] if " AS " in rest else ""))
-        elif word and found:
-            found[-1].steps.append((word, rest.strip()))
-    return found
 
 
 def build(stage: Stage, base: Path, work: Path, built: dict[str, Image], arguments: dict[str, str]) -> Image:

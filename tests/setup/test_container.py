@@ -8,8 +8,8 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from bench.image import stages
 from jobs.config.settings import Settings
+from testing.dockerfile import stages
 from tests.setup.test_bundle import ROOT
 
 LINES = (ROOT / "deploy" / "Dockerfile").read_text(encoding="utf-8").splitlines()
