@@ -1,6 +1,6 @@
 """`regroup notify`: evaluate the alert rules, and send alerts to the receivers until the alerts are resolved.
 
-It also sends the weekly report (`jobs.alerting.weekly`).
+It also sends the weekly report (`jobs.alerting.weekly`) and traces (`jobs.alerting.otlp`).
 
 An alert is stored in `alerts` before it is sent, and its receivers are stored after it is sent. A crash between the two
 therefore repeats a message and loses none.
@@ -22,6 +22,7 @@ from jobs.alerting.alert_links import dashboard_url
 from jobs.alerting.delivery import AT_LAST_S, PATIENCE_S, Delivery, Due
 from jobs.alerting.metrics import groups_named, metrics
 from jobs.alerting.metrics_server import MetricsServer, metrics_token
+from jobs.alerting.otlp.trace_sender import TraceSender
 from jobs.alerting.weekly.weekly_reports import WeeklyReports
 from jobs.config.errors import UserError, one_line
 from jobs.config.settings import Settings
@@ -85,7 +86,8 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
                 watched.ask()
             is_accepted = notifier.round()
             is_sent = notifier.reports is None or notifier.reports.round(time.time_ns() // 1_000_000)
-            return 0 if is_accepted and is_sent else 1
+            is_traced = notifier.traces is None or notifier.traces.round(time.time_ns() // 1_000_000)
+            return 0 if is_accepted and is_sent and is_traced else 1
         Notifying(notifier=notifier).until(threading.Event())
     return 0
 
@@ -112,6 +114,8 @@ class Notifying:
             watched.start(stopped, settings.notify_seconds)
         if self.notifier.reports is not None:
             self.notifier.reports.start(stopped)
+        if self.notifier.traces is not None:
+            self.notifier.traces.start(stopped)
         while not stopped.is_set():
             began = time.monotonic()
             try:
@@ -159,6 +163,7 @@ class Notifier:
         self._tables = tables_of(settings, "notify")
         self._tables.ensure(ALERTS)
         self.reports = self._weekly()
+        self.traces = self._tracing()
 
     def _weekly(self) -> WeeklyReports | None:
         """Return the sender of the weekly report; None without the section [report]."""
@@ -168,6 +173,14 @@ class Notifier:
         found = WeeklyReports(
             settings=self.settings, tables=self._tables, open_lake=partial(lake_of, warehouse), say=self.say
         )
+        found.check()
+        return found
+
+    def _tracing(self) -> TraceSender | None:
+        """Return the sender of traces; None without the section [otlp], or with traces = false."""
+        if self.settings.otlp is None or not self.settings.otlp.traces:
+            return None
+        found = TraceSender(settings=self.settings, open_lake=partial(lake_of, self.settings.warehouse), say=self.say)
         found.check()
         return found
 
@@ -206,7 +219,16 @@ class Notifier:
         if self._server:
             groups = groups_named(self.settings)
             self._server.show(
-                metrics(self._lake, facts, sent, self.delivery, now_ms=now, groups=groups, reports=self.reports)
+                metrics(
+                    self._lake,
+                    facts,
+                    sent,
+                    self.delivery,
+                    now_ms=now,
+                    groups=groups,
+                    reports=self.reports,
+                    traces=self.traces,
+                )
             )
         return all(self.delivery.is_up.values())
 

@@ -24,7 +24,14 @@ LONGEST_RESPONSE = 300
 
 
 class NotAcceptedError(Exception):
-    """The receiver did not accept the request; the message is a short reason."""
+    """The receiver did not accept the request; the message is a short reason.
+
+    `status` is that of the response, 0 without one; `wait_s` are the seconds of its header Retry-After, else 0.
+    """
+
+    def __init__(self, reason: str, *, status: int = 0, wait_s: float = 0.0) -> None:
+        super().__init__(reason)
+        self.status, self.wait_s = status, wait_s
 
 
 class NoRedirect(HTTPRedirectHandler):
@@ -107,11 +114,11 @@ def _handlers(deadline: _Deadline) -> list[Any]:
     return [Plain, Tls]
 
 
-def post(url: str, body: bytes, headers: Mapping[str, str]) -> None:
-    """Send the body.
+def post(url: str, body: bytes, headers: Mapping[str, str]) -> bytes:
+    """Send the body; return the first bytes of the response's body.
 
     Raises:
-        NotTakenError: no response within the deadline, or a status that is not success.
+        NotAcceptedError: no response within the deadline, or a status that is not success.
     """
     proxies = [ProxyHandler({})] if is_loopback(urlsplit(url).hostname or "") else []
     request = Request(url, body, {"Content-Type": "application/json", **headers}, method="POST")  # noqa: S310 - the settings allow http and https only
@@ -121,13 +128,20 @@ def post(url: str, body: bytes, headers: Mapping[str, str]) -> None:
                 # A connection that was shut down looks like the end of the headers.
                 if deadline.is_over:
                     raise TimeoutError
-                _begin(response)
+                return _begin(response)
         except HTTPError as error:
             with error:
                 reply = without_links(_begin(error).decode("utf-8", "replace").strip())
-            raise NotAcceptedError(f"answered {error.code}{f': {reply}' if reply else ''}") from None
+            told = f"answered {error.code}{f': {reply}' if reply else ''}"
+            raise NotAcceptedError(told, status=error.code, wait_s=_wait_s(error)) from None
         except (OSError, HTTPException, ValueError) as error:
             raise NotAcceptedError(_words(error, is_late=deadline.is_over)) from None
+
+
+def _wait_s(response: Any) -> float:
+    """Return the seconds of the header Retry-After; 0 without one, or if it is a date."""
+    stated = str(response.headers.get("Retry-After") or "").strip()
+    return float(stated) if stated.isascii() and stated.isdigit() and len(stated) < 7 else 0.0
 
 
 def _begin(response: Any) -> bytes:

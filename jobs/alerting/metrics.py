@@ -14,6 +14,7 @@ from dashboards.lake.lake import Lake, Parameter
 from jobs.alerting import alert_queries as sql
 from jobs.alerting.delivery import Delivery
 from jobs.alerting.exposition import Metric
+from jobs.alerting.otlp.trace_sender import TraceSender
 from jobs.alerting.weekly.weekly_reports import WeeklyReports
 from jobs.config.settings import Settings
 from pipelines.gold.alerts.alert import Facts
@@ -33,9 +34,10 @@ def metrics(
     now_ms: int,
     groups: int,
     reports: WeeklyReports | None = None,
+    traces: TraceSender | None = None,
 ) -> list[Metric]:
     """Return every metric, including metrics without samples."""
-    of_notify = [*_of_notify(alerts, delivery, facts, now_ms), *_of_reports(reports)]
+    of_notify = [*_of_notify(alerts, delivery, facts, now_ms), *_of_reports(reports), *_of_traces(traces)]
     return [*of_notify, *_of_clusters(lake, facts), *_of_groups(lake, groups)]
 
 
@@ -50,6 +52,36 @@ def _of_reports(reports: WeeklyReports | None) -> list[Metric]:
         of("regroup_reports_taken_total", "counter", "Weekly reports that a receiver accepted", accepted),
         of("regroup_reports_not_taken_total", "counter", "Attempts to send a weekly report that failed", failed),
         of("regroup_report_receiver_up", "gauge", "1 if the receiver accepted the last weekly report, else 0", is_up),
+    ]
+
+
+def _of_traces(traces: TraceSender | None) -> list[Metric]:
+    """Return the metrics of the sender of traces; none without it."""
+    if traces is None:
+        return []
+    outcomes: Samples = {(name,): float(found) for name, found in dict(traces.sent.counts).items()}
+    up: Samples = {} if traces.is_up is None else {(): float(traces.is_up)}
+    text = "Traces that the collector accepted, that became too old before it could, or that it refused for good"
+    return [
+        Metric(name="regroup_otlp_traces_total", kind="counter", help=text, labels=("outcome",), samples=outcomes),
+        Metric(
+            name="regroup_otlp_spans_rejected_total",
+            kind="counter",
+            help="Spans that the collector rejected of requests that it accepted",
+            samples={(): float(traces.rejected)},
+        ),
+        Metric(
+            name="regroup_otlp_requests_failed_total",
+            kind="counter",
+            help="Requests that the collector did not accept and that are sent again",
+            samples={(): float(traces.failed)},
+        ),
+        Metric(
+            name="regroup_otlp_collector_up",
+            kind="gauge",
+            help="1 if the collector accepted the last request, else 0",
+            samples=up,
+        ),
     ]
 
 

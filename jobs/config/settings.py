@@ -23,6 +23,7 @@ from jobs.config.clusters import Cluster, cluster_name, read_cluster, with_boots
 from jobs.config.databricks_section import databricks_section
 from jobs.config.declared import hints_of, refuse_unknown, secret, table, text, typed
 from jobs.config.errors import UserError
+from jobs.config.otlp_section import Otlp, otlp_section
 from jobs.config.receivers import Alertmanager, Webhook, alertmanagers, refuse_same_names, webhooks
 from jobs.config.report_section import WeeklyReport, report_section
 from jobs.config.value_checks import refuse_blank, refuse_impossible
@@ -30,7 +31,7 @@ from pipelines.limits import CAPTURE_MB, GROUPS, NAME_BYTES, RESOURCES, Limits
 from pipelines.silver.client_hosts import ClientHosts, HostPolicy
 
 LONGEST_FILE = 1_000_000
-TABLES = ("clusters", "alertmanagers", "webhooks", "readers", "databricks", "teams", "report")
+TABLES = ("clusters", "alertmanagers", "webhooks", "readers", "databricks", "teams", "report", "otlp")
 """Keys that are tables of the file. They have neither flags nor environment variables."""
 REFERENCES = ("env:", "file:")
 SECRET = re.compile(r"password|secret|token|jaas|pem$")
@@ -75,6 +76,7 @@ class Settings:
     databricks: Warehouse | None = None
     teams: Teams = field(default_factory=Teams)
     report: WeeklyReport | None = None
+    otlp: Otlp | None = None
     alertmanagers: tuple[Alertmanager, ...] = ()
     webhooks: tuple[Webhook, ...] = ()
     notify_seconds: float = 10.0
@@ -111,6 +113,7 @@ class Settings:
         readers, databricks = _readers(declared), databricks_section(declared.pop("databricks", None))
         teams = _teams(declared)
         report = report_section(declared.pop("report", None), teams)
+        otlp = otlp_section(declared.pop("otlp", None))
         known = {f.name for f in fields(cls)} - set(TABLES)
         refuse_unknown(declared, known | set(TABLES), f"the settings file {file}")
         refuse_blank(declared, environment)
@@ -137,6 +140,7 @@ class Settings:
             "databricks": databricks,
             "teams": teams,
             "report": report,
+            "otlp": otlp,
         }
         return cls(clusters=clusters, warehouse=warehouse, **tables_of_file, **valid)
 
@@ -161,6 +165,8 @@ class Settings:
         if self.report:
             secrets += [(f"report.webhooks {hook.name}", hook.url) for hook in self.report.webhooks]
             secrets += [(f"report.mails {mail.name}", mail.password) for mail in self.report.mails]
+        if self.otlp:
+            secrets += [(f"otlp.headers {name}", value) for name, value in self.otlp.headers.items()]
         if self.databricks:
             secrets += [("token", self.databricks.token), ("client_secret", self.databricks.client_secret)]
         return secrets

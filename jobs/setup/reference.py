@@ -16,6 +16,7 @@ from typing import Any
 
 from dashboards.lake.databricks_warehouse import Warehouse
 from jobs.config.clusters import Cluster, LogFile
+from jobs.config.otlp_section import Otlp
 from jobs.config.receivers import Alertmanager, Webhook
 from jobs.config.report_section import ReportMail, ReportWebhook, WeeklyReport
 from jobs.config.settings import TABLES as SECTIONS
@@ -157,6 +158,14 @@ REPORT_MAIL = {
     "sender": "address from which the mail comes",
     "to": "list of the addresses that get it",
 }
+OTLP = {
+    "endpoint": "base address of the collector, such as `https://otel.example.com:4318`; `/v1/traces` is added",
+    "headers": "headers of each request, such as the login; each value by reference",
+    "resource": "further attributes of the resource, such as `deployment.environment.name`",
+    "traces": "send a trace for each completed rebalance, deploy and storm",
+    "max_hours": "what ended longer ago than this is not sent any more, but counted",
+    "plain_http": "allow HTTP without TLS to another machine, in a network that you trust",
+}
 SECTION_TEXT: tuple[tuple[str, type, Mapping[str, str]], ...] = (
     ("`[clusters.NAME]`: a Kafka cluster", Cluster, CLUSTER),
     ("`[[clusters.NAME.logs]]`: a log file of the cluster", LogFile, LOG),
@@ -166,6 +175,7 @@ SECTION_TEXT: tuple[tuple[str, type, Mapping[str, str]], ...] = (
     ("`[report]`: the weekly report ([weekly-report.md](weekly-report.md))", WeeklyReport, REPORT),
     ("`[[report.webhooks]]`", ReportWebhook, REPORT_HOOK),
     ("`[[report.mails]]`", ReportMail, REPORT_MAIL),
+    ("`[otlp]`: OpenTelemetry ([see-rebalances-as-traces.md](how-to/see-rebalances-as-traces.md))", Otlp, OTLP),
     ("`[databricks]`: tables that `serve` reads through a SQL warehouse", Warehouse, WAREHOUSE),
 )
 
