@@ -1,6 +1,6 @@
 """`regroup notify`: evaluate the alert rules, and send alerts to the receivers until the alerts are resolved.
 
-It also sends the weekly report (`jobs.alerting.weekly`) and traces (`jobs.alerting.otlp`).
+It also sends the weekly report (`jobs.alerting.weekly`) and traces and metrics (`jobs.alerting.otlp`).
 
 An alert is stored in `alerts` before it is sent, and its receivers are stored after it is sent. A crash between the two
 therefore repeats a message and loses none.
@@ -22,6 +22,7 @@ from jobs.alerting.alert_links import dashboard_url
 from jobs.alerting.delivery import AT_LAST_S, PATIENCE_S, Delivery, Due
 from jobs.alerting.metrics import groups_named, metrics
 from jobs.alerting.metrics_server import MetricsServer, metrics_token
+from jobs.alerting.otlp.metric_sender import MetricSender
 from jobs.alerting.otlp.trace_sender import TraceSender
 from jobs.alerting.weekly.weekly_reports import WeeklyReports
 from jobs.config.errors import UserError, one_line
@@ -87,7 +88,8 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
             is_accepted = notifier.round()
             is_sent = notifier.reports is None or notifier.reports.round(time.time_ns() // 1_000_000)
             is_traced = notifier.traces is None or notifier.traces.round(time.time_ns() // 1_000_000)
-            return 0 if is_accepted and is_sent and is_traced else 1
+            is_measured = notifier.otlp_metrics is None or notifier.otlp_metrics.send()
+            return 0 if is_accepted and is_sent and is_traced and is_measured else 1
         Notifying(notifier=notifier).until(threading.Event())
     return 0
 
@@ -116,6 +118,8 @@ class Notifying:
             self.notifier.reports.start(stopped)
         if self.notifier.traces is not None:
             self.notifier.traces.start(stopped)
+        if self.notifier.otlp_metrics is not None:
+            self.notifier.otlp_metrics.start(stopped)
         while not stopped.is_set():
             began = time.monotonic()
             try:
@@ -164,6 +168,7 @@ class Notifier:
         self._tables.ensure(ALERTS)
         self.reports = self._weekly()
         self.traces = self._tracing()
+        self.otlp_metrics = self._measuring()
 
     def _weekly(self) -> WeeklyReports | None:
         """Return the sender of the weekly report; None without the section [report]."""
@@ -181,6 +186,14 @@ class Notifier:
         if self.settings.otlp is None or not self.settings.otlp.traces:
             return None
         found = TraceSender(settings=self.settings, open_lake=partial(lake_of, self.settings.warehouse), say=self.say)
+        found.check()
+        return found
+
+    def _measuring(self) -> MetricSender | None:
+        """Return the sender of metrics; None without the section [otlp], or with metrics = false."""
+        if self.settings.otlp is None or not self.settings.otlp.metrics:
+            return None
+        found = MetricSender(settings=self.settings, say=self.say)
         found.check()
         return found
 
@@ -216,21 +229,25 @@ class Notifier:
         alert_table.save(self._tables, before, rows)
         sent = self.delivery.send(rows, due, now)
         alert_table.save(self._tables, rows, sent)
-        if self._server:
-            groups = groups_named(self.settings)
-            self._server.show(
-                metrics(
-                    self._lake,
-                    facts,
-                    sent,
-                    self.delivery,
-                    now_ms=now,
-                    groups=groups,
-                    reports=self.reports,
-                    traces=self.traces,
-                )
-            )
+        if self._server or self.otlp_metrics:
+            self._measure(facts, sent, now)
         return all(self.delivery.is_up.values())
+
+    def _measure(self, facts: Sequence[Facts], alerts: Sequence[AlertRow], now: int) -> None:
+        found = metrics(
+            self._lake,
+            facts,
+            alerts,
+            self.delivery,
+            now_ms=now,
+            groups=groups_named(self.settings),
+            reports=self.reports,
+            traces=self.traces,
+        )
+        if self._server:
+            self._server.show(found)
+        if self.otlp_metrics:
+            self.otlp_metrics.show(found, now)
 
     def _clusters(self) -> list[str]:
         return sorted({*self._reading.clusters(), *(cluster.name for cluster in self.settings.clusters)})

@@ -1,4 +1,4 @@
-"""The [otlp] section of the settings: the OpenTelemetry collector that gets traces."""
+"""The [otlp] section of the settings: the OpenTelemetry collector that gets traces and metrics."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ class Otlp:
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     resource: Mapping[str, str] = field(default_factory=dict)
     traces: bool = True
+    metrics: bool = True
     max_hours: int = 48
     plain_http: bool = False
 
