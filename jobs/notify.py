@@ -1,6 +1,6 @@
 """`regroup notify`: evaluate the alert rules, and send alerts to the receivers until the alerts are resolved.
 
-It also sends the weekly report (`jobs.alerting.weekly`) and traces and metrics (`jobs.alerting.otlp`).
+It also sends the weekly report (`jobs.alerting.weekly`) and traces, metrics and log records (`jobs.alerting.otlp`).
 
 An alert is stored in `alerts` before it is sent, and its receivers are stored after it is sent. A crash between the two
 therefore repeats a message and loses none.
@@ -22,6 +22,7 @@ from jobs.alerting.alert_links import dashboard_url
 from jobs.alerting.delivery import AT_LAST_S, PATIENCE_S, Delivery, Due
 from jobs.alerting.metrics import groups_named, metrics
 from jobs.alerting.metrics_server import MetricsServer, metrics_token
+from jobs.alerting.otlp.alert_log_sender import AlertLogSender
 from jobs.alerting.otlp.metric_sender import MetricSender
 from jobs.alerting.otlp.trace_sender import TraceSender
 from jobs.alerting.weekly.weekly_reports import WeeklyReports
@@ -89,7 +90,8 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
             is_sent = notifier.reports is None or notifier.reports.round(time.time_ns() // 1_000_000)
             is_traced = notifier.traces is None or notifier.traces.round(time.time_ns() // 1_000_000)
             is_measured = notifier.otlp_metrics is None or notifier.otlp_metrics.send()
-            return 0 if is_accepted and is_sent and is_traced and is_measured else 1
+            is_logged = notifier.logs is None or notifier.logs.round(time.time_ns() // 1_000_000)
+            return 0 if all((is_accepted, is_sent, is_traced, is_measured, is_logged)) else 1
         Notifying(notifier=notifier).until(threading.Event())
     return 0
 
@@ -118,6 +120,8 @@ class Notifying:
             self.notifier.reports.start(stopped)
         if self.notifier.traces is not None:
             self.notifier.traces.start(stopped)
+        if self.notifier.logs is not None:
+            self.notifier.logs.start(stopped)
         if self.notifier.otlp_metrics is not None:
             self.notifier.otlp_metrics.start(stopped)
         while not stopped.is_set():
@@ -169,6 +173,7 @@ class Notifier:
         self.reports = self._weekly()
         self.traces = self._tracing()
         self.otlp_metrics = self._measuring()
+        self.logs = self._logging()
 
     def _weekly(self) -> WeeklyReports | None:
         """Return the sender of the weekly report; None without the section [report]."""
@@ -194,6 +199,16 @@ class Notifier:
         if self.settings.otlp is None or not self.settings.otlp.metrics:
             return None
         found = MetricSender(settings=self.settings, say=self.say)
+        found.check()
+        return found
+
+    def _logging(self) -> AlertLogSender | None:
+        """Return the sender of alerts as log records; None without the section [otlp], or with logs = false."""
+        if self.settings.otlp is None or not self.settings.otlp.logs:
+            return None
+        found = AlertLogSender(
+            settings=self.settings, open_lake=partial(lake_of, self.settings.warehouse), say=self.say
+        )
         found.check()
         return found
 

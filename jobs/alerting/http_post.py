@@ -132,16 +132,16 @@ def post(url: str, body: bytes, headers: Mapping[str, str]) -> bytes:
         except HTTPError as error:
             with error:
                 reply = without_links(_begin(error).decode("utf-8", "replace").strip())
-            told = f"answered {error.code}{f': {reply}' if reply else ''}"
-            raise NotAcceptedError(told, status=error.code, wait_s=_wait_s(error)) from None
+            reason = f"answered {error.code}{f': {reply}' if reply else ''}"
+            raise NotAcceptedError(reason, status=error.code, wait_s=_wait_s(error)) from None
         except (OSError, HTTPException, ValueError) as error:
             raise NotAcceptedError(_words(error, is_late=deadline.is_over)) from None
 
 
 def _wait_s(response: Any) -> float:
     """Return the seconds of the header Retry-After; 0 without one, or if it is a date."""
-    stated = str(response.headers.get("Retry-After") or "").strip()
-    return float(stated) if stated.isascii() and stated.isdigit() and len(stated) < 7 else 0.0
+    seconds = str(response.headers.get("Retry-After") or "").strip()
+    return float(seconds) if seconds.isascii() and seconds.isdigit() and len(seconds) < 7 else 0.0
 
 
 def _begin(response: Any) -> bytes:

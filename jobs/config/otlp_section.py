@@ -1,4 +1,4 @@
-"""The [otlp] section of the settings: the OpenTelemetry collector that gets traces and metrics."""
+"""The [otlp] section of the settings: the OpenTelemetry collector that gets traces, metrics and log records."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ class Otlp:
     resource: Mapping[str, str] = field(default_factory=dict)
     traces: bool = True
     metrics: bool = True
+    logs: bool = True
     max_hours: int = 48
     plain_http: bool = False
 

@@ -164,6 +164,7 @@ OTLP = {
     "resource": "further attributes of the resource, such as `deployment.environment.name`",
     "traces": "send a trace for each completed rebalance, deploy and storm",
     "metrics": "send the numbers of the metrics page each minute",
+    "logs": "send a log record when an alert is raised or resolved",
     "max_hours": "what ended longer ago than this is not sent any more, but counted",
     "plain_http": "allow HTTP without TLS to another machine, in a network that you trust",
 }

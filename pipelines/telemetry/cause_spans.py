@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from pipelines.telemetry.span import Span, attributes, nanoseconds, span_id, trace_id
+from pipelines.telemetry.span import TraceSpan, attributes, nanoseconds, span_id, trace_id
 
 Row = Mapping[str, Any]
 
@@ -22,10 +22,10 @@ def storm_link(row: Row) -> tuple[int, int]:
     return trace_id(*key), span_id(*key)
 
 
-def deploy_span(row: Row) -> Span:
+def deploy_span(row: Row) -> TraceSpan:
     """Return the span of a deploy: a point in time, its mark or its first rebalance, because its end may change."""
     trace, span = deploy_link(row)
-    return Span(
+    return TraceSpan(
         name="deploy",
         trace_id=trace,
         span_id=span,
@@ -43,10 +43,10 @@ def deploy_span(row: Row) -> Span:
     )
 
 
-def storm_span(row: Row) -> Span:
+def storm_span(row: Row) -> TraceSpan:
     """Return the span of a storm that ended, from its first to its last unexplained rebalance."""
     trace, span = storm_link(row)
-    return Span(
+    return TraceSpan(
         name="storm",
         trace_id=trace,
         span_id=span,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from pipelines.telemetry.span import Span, Value, attributes, nanoseconds, span_id, trace_id
+from pipelines.telemetry.span import TraceSpan, Value, attributes, nanoseconds, span_id, trace_id
 
 MOST_MEMBERS = 200
 """Members of one rebalance that get a span. The root span has the number of all members."""
@@ -25,7 +25,7 @@ def rebalance_trace_id(row: Row) -> int:
 
 def rebalance_spans(
     row: Row, members: Sequence[Row], resumed: Row | None = None, links: Sequence[Link] = ()
-) -> list[Span]:
+) -> list[TraceSpan]:
     """Return the spans of a completed rebalance, the root first. All others are within the time of the root.
 
     Args:
@@ -43,7 +43,7 @@ def rebalance_spans(
     trace = rebalance_trace_id(row)
     root = span_id("rebalance", *_key(row))
     spans = [
-        Span(
+        TraceSpan(
             name="rebalance",
             trace_id=trace,
             span_id=root,
@@ -55,7 +55,7 @@ def rebalance_spans(
     ]
     for name, began, ended, more in phases:
         spans.append(
-            Span(
+            TraceSpan(
                 name=name,
                 trace_id=trace,
                 span_id=span_id(name, *_key(row)),
@@ -135,13 +135,15 @@ def _of_rebalance(row: Row, resumed: Row | None, sent: int) -> dict[str, Value]:
     )
 
 
-def _of_members(row: Row, members: Sequence[Row], trace: int, root: int, within: tuple[int, int]) -> Iterator[Span]:
+def _of_members(
+    row: Row, members: Sequence[Row], trace: int, root: int, within: tuple[int, int]
+) -> Iterator[TraceSpan]:
     """Yield a span for each member: from its rejoin to its assignment, as far as both are within the rebalance."""
     first, last = within
     for member in members:
         rejoined, had = member["rejoined_at_latest"], member["reconciled_at"] or row["synced_at"] or row["joined_at"]
         start = min(max(first, first if rejoined is None else rejoined), last)
-        yield Span(
+        yield TraceSpan(
             name="member",
             trace_id=trace,
             span_id=span_id("member", *_key(row), member["member_id"]),

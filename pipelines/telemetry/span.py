@@ -14,7 +14,7 @@ Value = str | int | float | bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Span:
+class TraceSpan:
     """A span of OpenTelemetry. Times are in nanoseconds since 1970; `links` are pairs of a trace id and a span id."""
 
     name: str

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from jobs.config.errors import UserError
 from jobs.processes.runs import version
-from pipelines.telemetry.span import Span
+from pipelines.telemetry.span import TraceSpan
 
 SCHEMA_URL = "https://opentelemetry.io/schemas/1.44.0"
 """The version of the semantic conventions whose names the attributes have."""
@@ -23,7 +23,7 @@ def check_installed() -> None:
         raise UserError("[otlp] needs the SDK of OpenTelemetry: install regroup[otlp].") from None
 
 
-def trace_request(spans: Sequence[Span], resource: Mapping[str, str]) -> bytes:
+def trace_request(spans: Sequence[TraceSpan], resource: Mapping[str, str]) -> bytes:
     """Return the body of an ExportTraceServiceRequest with these spans."""
     # Imported on use, because only [otlp] needs the SDK.
     from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans  # noqa: PLC0415

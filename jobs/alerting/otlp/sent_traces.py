@@ -1,4 +1,4 @@
-"""Which traces a collector has: a file beside the other states of a warehouse, replaced after each request.
+"""Which traces or log records a collector has: a file beside other states of a warehouse, replaced after each request.
 
 A crash between a request and the file repeats at most one request, with the same ids.
 """
@@ -21,8 +21,9 @@ class SentTraces:
     """The position of each cluster and what was sent after it. Times are in milliseconds.
 
     `positions`: rebalances that completed before are not looked at again. `rebalances`: by cluster, the ids of those
-    sent after the position, with the times of completion. `others`: ids of deploys and storms. `counts`: traces since
-    the first start that the collector accepted, that became too old before it could, and that it refused for good.
+    sent after the position, with the times of completion. `others`: ids of deploys, storms and states of alerts.
+    `counts`: traces since the first start that the collector accepted, that became too old before it could, and that
+    it refused for good.
     """
 
     path: Path
@@ -32,9 +33,9 @@ class SentTraces:
     counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(COUNTS, 0))
 
     @classmethod
-    def of(cls, warehouse: Path) -> SentTraces:
+    def of(cls, warehouse: Path, name: str = "otlp_traces") -> SentTraces:
         """Read the file. A missing or broken file is one without entries: the traces of `max_hours` are sent again."""
-        path = checkpoint_path(warehouse, "notify") / "otlp_traces.json"
+        path = checkpoint_path(warehouse, "notify") / f"{name}.json"
         found = cls(path)
         try:
             stored: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))

@@ -10,7 +10,7 @@ from dashboards.lake.lake import Lake, Parameter, moment
 from jobs.alerting.otlp import trace_queries as sql
 from pipelines.telemetry.cause_spans import deploy_link, deploy_span, storm_link, storm_span
 from pipelines.telemetry.rebalance_spans import rebalance_spans
-from pipelines.telemetry.span import Span
+from pipelines.telemetry.span import TraceSpan
 
 MOST = 200_000
 MOST_STORMS = 1_000
@@ -41,7 +41,9 @@ class TraceReader:
         """Return the storms that are open, or ended since then."""
         return self._ask(sql.STORMS, "storms", MOST_STORMS, start=moment(start_ms))
 
-    def traces(self, rows: Sequence[Row], storms: Sequence[Row]) -> Iterator[tuple[Row, list[Span], list[Span]]]:
+    def traces(
+        self, rows: Sequence[Row], storms: Sequence[Row]
+    ) -> Iterator[tuple[Row, list[TraceSpan], list[TraceSpan]]]:
         """Yield each rebalance with its spans, and the spans of the deploys that it links to."""
         groups = sorted({row["group_id"] for row in rows})
         keys = [f"{row['incarnation']}/{row['generation_id']}/{row['group_id']}" for row in rows]
@@ -64,7 +66,7 @@ class TraceReader:
         return self._lake.query(query, [table], cap, {"cluster": self._cluster, **parameters}).rows
 
 
-def ended_storms(storms: Sequence[Row]) -> Iterator[tuple[Row, Span]]:
+def ended_storms(storms: Sequence[Row]) -> Iterator[tuple[Row, TraceSpan]]:
     """Yield the storms that are over, with their spans."""
     for row in storms:
         if not row["is_open"] and row["ended_at"] is not None:

@@ -21,7 +21,7 @@ from jobs.config.errors import UserError, one_line
 from jobs.config.otlp_section import Otlp
 from jobs.config.settings import Settings
 from pipelines.telemetry.rebalance_spans import rebalance_trace_id
-from pipelines.telemetry.span import Span
+from pipelines.telemetry.span import TraceSpan
 
 SECONDS = 15.0
 """Seconds between two rounds."""
@@ -41,7 +41,7 @@ LONGEST_RETRY_AFTER_S = 3_600.0
 REFUSED = frozenset({400, 413, 422})
 """Statuses that the same request would get again. Others, such as 401 of an expired login, are tried again."""
 
-Traced = tuple[str, Sequence[Span], str, int]
+Traced = tuple[str, Sequence[TraceSpan], str, int]
 """The id of a trace, its spans, its cluster ('' for deploys and storms) and when it ended."""
 
 
@@ -117,7 +117,7 @@ class TraceSender:
         for first in range(0, len(waiting), MOST_TRACES):
             part = waiting[first : first + MOST_TRACES]
             batch: list[Traced] = []
-            causes: dict[str, Span] = {}
+            causes: dict[str, TraceSpan] = {}
             for row, spans, deploys in reader.traces(part, storms):
                 batch.append((_hex(spans[0].trace_id), spans, cluster, row["completed_at"]))
                 causes |= {_hex(span.trace_id): span for span in deploys}
@@ -149,7 +149,7 @@ class TraceSender:
             self.sent.advance(cluster, oldest)
             self.sent.save()
 
-    def _new(self, causes: Iterable[tuple[str, Span]]) -> Iterator[Traced]:
+    def _new(self, causes: Iterable[tuple[str, TraceSpan]]) -> Iterator[Traced]:
         for key, span in causes:
             if key not in self.sent.others:
                 yield key, [span], "", span.end_ns // 1_000_000

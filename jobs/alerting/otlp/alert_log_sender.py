@@ -1,0 +1,157 @@
+"""Sends a log record to an OpenTelemetry collector when an alert is raised, becomes more severe, or is resolved.
+
+Records are made of the table `alerts`, in a thread of its own. What was sent is in a file, so a restart repeats at most
+one request; what is older than `max_hours` is not sent.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from dashboards.lake.lake import Lake, moment
+from jobs.alerting.http_post import NotAcceptedError, post
+from jobs.alerting.otlp.encoding import SCHEMA_URL, check_installed
+from jobs.alerting.otlp.sent_traces import SentTraces
+from jobs.alerting.otlp.trace_reader import TraceReader
+from jobs.config.errors import UserError, one_line
+from jobs.config.otlp_section import Otlp
+from jobs.config.settings import Settings
+from jobs.processes.runs import version
+from pipelines.telemetry.alert_records import AlertRecord, alert_records
+
+SECONDS = 15.0
+HOUR_MS = 3_600_000
+RETRY_MS = 60_000
+MOST = 10_000
+MOST_RECORDS = 200
+"""Records in one request."""
+
+CHANGED = """
+SELECT * FROM alerts WHERE raised_at >= $start OR resolved_at >= $start ORDER BY raised_at LIMIT $cap
+"""
+
+
+@dataclass(kw_only=True)
+class AlertLogSender:
+    """The sender of alerts as log records. `open_lake` opens the tables for one round."""
+
+    settings: Settings
+    open_lake: Callable[[], Lake]
+    say: Callable[[str], None]
+    is_up: bool | None = None
+    sent: SentTraces = field(init=False)
+    _not_before_ms: int = 0
+
+    def __post_init__(self) -> None:
+        self.sent = SentTraces.of(self.settings.warehouse, "otlp_logs")
+
+    def check(self) -> None:
+        """Raise `UserError` if the SDK is not installed, or a secret is missing at the place that the settings name."""
+        check_installed()
+        self._otlp.request_headers()
+
+    def start(self, stopped: threading.Event) -> None:
+        threading.Thread(target=self._until, args=[stopped], daemon=True).start()
+
+    def round(self, now_ms: int) -> bool:
+        """Send what is new, unless the last failure was too recent; return whether the collector has everything.
+
+        Raises:
+            Exception: the tables cannot be read, or the file cannot be written.
+        """
+        if now_ms < self._not_before_ms:
+            return False
+        oldest = now_ms - self._otlp.max_hours * HOUR_MS
+        waiting = self._waiting(oldest)
+        try:
+            for first in range(0, len(waiting), MOST_RECORDS):
+                self._send(waiting[first : first + MOST_RECORDS])
+        except (NotAcceptedError, UserError) as error:
+            self._not_before_ms = now_ms + max(RETRY_MS, round(1000 * getattr(error, "wait_s", 0.0)))
+            if self.is_up is not False:
+                why = self._without_secrets(one_line(error))
+                self.say(f"The OpenTelemetry collector did not take alerts ({why}): they are sent again.")
+            self.is_up = False
+            return False
+        self.sent.forget_others(oldest - HOUR_MS)
+        return True
+
+    @property
+    def _otlp(self) -> Otlp:
+        assert self.settings.otlp is not None
+        return self.settings.otlp
+
+    def _until(self, stopped: threading.Event) -> None:
+        complained = ""
+        while not stopped.is_set():
+            try:
+                self.round(time.time_ns() // 1_000_000)
+                complained = ""
+            except Exception as error:  # noqa: BLE001 - the next round may succeed
+                if not stopped.is_set() and complained != (complained := self._without_secrets(one_line(error))):
+                    self.say(f"Alerts were not sent as log records and will be retried: {complained}")
+            stopped.wait(SECONDS)
+
+    def _waiting(self, oldest: int) -> list[AlertRecord]:
+        lake = self.open_lake()
+        rows = lake.query(CHANGED, ["alerts"], MOST, {"start": moment(oldest)}).rows
+        storms = {name: TraceReader(lake, name).storms(oldest) for name in {row["cluster"] for row in rows}}
+        records = [record for row in rows for record in alert_records(row, storms[row["cluster"]])]
+        first_ns = oldest * 1_000_000
+        return [each for each in records if each.key not in self.sent.others and each.at_ns >= first_ns]
+
+    def _send(self, records: Sequence[AlertRecord]) -> None:
+        headers = {"Content-Type": "application/x-protobuf", **self._otlp.request_headers()}
+        post(f"{self._otlp.endpoint.rstrip('/')}/v1/logs", log_request(records, self._otlp.resource), headers)
+        self.sent.others |= {record.key: record.at_ns // 1_000_000 for record in records}
+        self.sent.counts["accepted"] += len(records)
+        self.sent.save()
+        self.is_up = True
+
+    def _without_secrets(self, text: str) -> str:
+        for secret in self.settings.secrets():
+            text = text.replace(secret, "(secret)")
+        return text
+
+
+def log_request(records: Sequence[AlertRecord], resource: Mapping[str, str]) -> bytes:
+    """Return the body of an ExportLogsServiceRequest with these records."""
+    # Imported on use, because only [otlp] needs the SDK.
+    from opentelemetry._logs import LogRecord, SeverityNumber  # noqa: PLC0415
+    from opentelemetry.context import Context  # noqa: PLC0415
+    from opentelemetry.exporter.otlp.proto.common._log_encoder import encode_logs  # noqa: PLC0415
+    from opentelemetry.sdk._logs import ReadableLogRecord  # noqa: PLC0415
+    from opentelemetry.sdk.resources import Resource  # noqa: PLC0415
+    from opentelemetry.sdk.util.instrumentation import InstrumentationScope  # noqa: PLC0415
+    from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags, set_span_in_context  # noqa: PLC0415
+
+    of_all = Resource({"service.name": "regroup", "service.version": version(), **resource}, SCHEMA_URL)
+    scope = InstrumentationScope("regroup", version(), SCHEMA_URL)
+
+    def context(link: tuple[int, int] | None) -> Context:
+        if link is None:
+            return Context()
+        of_storm = SpanContext(*link, is_remote=True, trace_flags=TraceFlags(TraceFlags.SAMPLED))
+        return set_span_in_context(NonRecordingSpan(of_storm), Context())
+
+    found = [
+        ReadableLogRecord(
+            LogRecord(
+                timestamp=each.at_ns,
+                observed_timestamp=each.at_ns,
+                context=context(each.link),
+                severity_text=each.severity_text,
+                severity_number=SeverityNumber(each.severity),
+                body=each.body,
+                attributes=dict(each.attributes),
+            ),
+            of_all,
+            scope,
+        )
+        for each in records
+    ]
+    body: bytes = encode_logs(found).SerializeToString()
+    return body
