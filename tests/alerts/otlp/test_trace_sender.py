@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import threading
+from argparse import Namespace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from dashboards.lake.lake import LocalLake
+from jobs import notify
 from jobs.alerting.http_post import NotAcceptedError, post
 from jobs.alerting.metrics import _of_traces
 from jobs.alerting.otlp.sent_traces import SentTraces
@@ -234,6 +236,19 @@ def test_a_broken_file_of_positions_repeats_and_loses_nothing(tmp_path, history,
     assert sender(tmp_path, history, received.url, monkeypatch).round(now)
     ids = [s.span_id for s in roots(received)]
     assert len(ids) == 2 * len(set(ids))
+
+
+def test_notify_sends_traces_metrics_and_logs(tmp_path, history, completed, received):
+    folder = tmp_path / "warehouse"
+    shutil.copytree(history, folder)
+    otlp = Otlp(endpoint=received.url, resource={"deployment.environment.name": "test"}, max_hours=100_000)
+    settings = Settings(warehouse=folder, otlp=otlp, metrics_port=0)
+    notify.run(settings, Namespace(once=True))
+    paths = {path for path, _, _ in received.posts}
+    assert {"/v1/traces", "/v1/metrics"} <= paths <= {"/v1/traces", "/v1/metrics", "/v1/logs"}
+    of_traces = [post for post in received.posts if post[0] == "/v1/traces"]
+    received.posts[:] = of_traces
+    assert len(roots(received)) == len(completed)
 
 
 @pytest.mark.skipif(shutil.which("otelcol") is None, reason="needs a collector of OpenTelemetry, called otelcol")
