@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import socket
+import threading
+
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
 
 from jobs.alerting.exposition import Metric
@@ -69,3 +72,20 @@ def test_units_are_no_part_of_names():
     assert otel_name("regroup_oldest_open_rebalance_seconds") == ("regroup.oldest_open_rebalance", "s")
     assert otel_name("regroup_lost_resource_seconds_total") == ("regroup.lost_resource_seconds", "")
     assert otel_name("regroup_open_alerts") == ("regroup.open_alerts", "")
+
+
+def test_a_collector_that_hangs_delays_nobody_who_has_new_numbers(monkeypatch):
+    monkeypatch.setenv("OTLP_KEY", "hush-4711")
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        each = sender(f"http://127.0.0.1:{server.getsockname()[1]}")
+        each.show(FOUND, NOW)
+        sending = threading.Thread(target=each.send)
+        sending.start()
+        connection, _ = server.accept()
+        with connection:
+            assert connection.recv(1)
+            for at in range(1_000):
+                each.show(FOUND, NOW + at)
+            assert sending.is_alive()
+    sending.join()
+    assert each.is_up is False
