@@ -19,7 +19,7 @@ from jobs.alerting.otlp.trace_reader import TraceReader
 from jobs.config.errors import UserError, one_line
 from jobs.config.otlp_section import Otlp
 from jobs.config.settings import Settings
-from jobs.processes.runs import version
+from jobs.installation.build_info import version
 from pipelines.telemetry.alert_records import AlertRecord, alert_records
 
 SECONDS = 15.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from jobs.config.errors import UserError
-from jobs.processes.runs import version
+from jobs.installation.build_info import version
 from pipelines.telemetry.span import TraceSpan
 
 SCHEMA_URL = "https://opentelemetry.io/schemas/1.44.0"

@@ -18,7 +18,7 @@ from jobs.alerting.otlp.encoding import SCHEMA_URL, check_installed
 from jobs.config.errors import one_line
 from jobs.config.otlp_section import Otlp
 from jobs.config.settings import Settings
-from jobs.processes.runs import version
+from jobs.installation.build_info import version
 from pipelines.telemetry.span import attributes
 
 SECONDS = 60.0
