@@ -28,7 +28,7 @@ BYTECODE = VENV / "bytecode"
 LOCK = ROOT / "uv.lock"
 OWN_UV = ROOT / ".regroup" / "uv"
 # The purposes of an environment, with the options of `uv export` that select their packages.
-PURPOSES = {"runtime": ("--no-dev", "--extra", "spark"), "development": ("--all-extras",)}
+PURPOSES = {"runtime": ("--no-dev", "--extra", "spark", "--extra", "otlp"), "development": ("--all-extras",)}
 # A copy of the lock from which the environment was made. It is written last; ./regroup compares it at every start.
 STAMPS = {"runtime": VENV / "regroup.lock", "development": VENV / "regroup-dev.lock"}
 # The lock names the address of each file at its registry. Exported requirements have only hashes, so that a configured

@@ -11,6 +11,7 @@ from jobs.alerting.otlp import trace_queries as sql
 from pipelines.telemetry.cause_spans import deploy_link, deploy_span, storm_link, storm_span
 from pipelines.telemetry.rebalance_spans import rebalance_spans
 from pipelines.telemetry.span import TraceSpan
+from schemas.thresholds import DAY_MS
 
 MOST = 200_000
 MOST_STORMS = 1_000
@@ -30,7 +31,12 @@ class TraceReader:
 
     def completed(self, start_ms: int, until_ms: int, cap: int) -> list[dict[str, Any]]:
         """Return the rows of rebalances that completed in this range, in the order of their completion."""
-        return self._ask(sql.COMPLETED, "generations", cap, start=moment(start_ms), until=moment(until_ms))
+        # Asked in each round, so only files of the last time are opened. A rebalance joins up to a day before its end.
+        recent = {"generations": (moment(start_ms - DAY_MS), None)}
+        asked: dict[str, Parameter] = {
+            "cluster": self._cluster, "start": moment(start_ms), "until": moment(until_ms)
+        }  # fmt: skip
+        return self._lake.query(sql.COMPLETED, recent, cap, asked).rows
 
     def passed(self, start_ms: int, until_ms: int) -> int:
         """Return how many rebalances completed in this range."""
