@@ -58,7 +58,6 @@ def _packages(licences: Mapping[str, str]) -> Iterator[Component]:
         (locked_packages.needed(), "needed"),
         (locked_packages.group("app"), "Databricks"),
         (locked_packages.of_extra("mcp"), "assistants"),
-        (locked_packages.of_extra("otlp"), "OpenTelemetry"),
     ):
         for name, version in ((package["name"], package["version"]) for package in packages):
             if (name, version) not in seen:

@@ -23,8 +23,8 @@ class LockedPackages:
         self._packages: list[Package] = tomllib.loads(path.read_text(encoding="utf-8"))["package"]
 
     def needed(self) -> list[Package]:
-        """Return the direct and indirect dependencies of `regroup` with Spark, without other extras and groups."""
-        return list(self._closure([*self._project()["dependencies"], *self._extra("spark")]))
+        """Return the direct and indirect dependencies of `regroup` with Spark and traces, which `./regroup` installs."""
+        return list(self._closure([*self._project()["dependencies"], *self._extra("spark"), *self._extra("otlp")]))
 
     def of_extra(self, name: str) -> list[Package]:
         """Return the direct and indirect dependencies of an extra in `pyproject.toml`."""
