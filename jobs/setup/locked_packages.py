@@ -23,7 +23,7 @@ class LockedPackages:
         self._packages: list[Package] = tomllib.loads(path.read_text(encoding="utf-8"))["package"]
 
     def needed(self) -> list[Package]:
-        """Return the direct and indirect dependencies of `regroup` with Spark and traces, which `./regroup` installs."""
+        """Return what `./regroup` installs: all dependencies of `regroup` with the extras `spark` and `otlp`."""
         return list(self._closure([*self._project()["dependencies"], *self._extra("spark"), *self._extra("otlp")]))
 
     def of_extra(self, name: str) -> list[Package]:
