@@ -56,32 +56,23 @@ def _of_reports(reports: WeeklyReports | None) -> list[Metric]:
 
 
 def _of_traces(traces: TraceSender | None) -> list[Metric]:
-    """Return the metrics of the sender of traces; none without it."""
-    if traces is None:
-        return []
-    outcomes: Samples = {(name,): float(found) for name, found in dict(traces.sent.counts).items()}
-    up: Samples = {} if traces.is_up is None else {(): float(traces.is_up)}
+    outcomes: Samples = {}
+    failed, rejected, up = (None,) * 3
+    if traces is not None:
+        outcomes = {(name,): float(found) for name, found in dict(traces.sent.counts).items()}
+        failed, rejected, up = traces.failed, traces.rejected, traces.is_up
+
+    def of(name: str, kind: str, text: str, value: float | None) -> Metric:
+        return Metric(name=name, kind=kind, help=text, samples={} if value is None else {(): float(value)})
+
     text = "Traces that the collector accepted, that became too old before it could, or that it refused for good"
+    rejected_text = "Spans that the collector rejected of requests that it accepted"
+    failed_text = "Requests that the collector did not accept and that are sent again"
     return [
         Metric(name="regroup_otlp_traces_total", kind="counter", help=text, labels=("outcome",), samples=outcomes),
-        Metric(
-            name="regroup_otlp_spans_rejected_total",
-            kind="counter",
-            help="Spans that the collector rejected of requests that it accepted",
-            samples={(): float(traces.rejected)},
-        ),
-        Metric(
-            name="regroup_otlp_requests_failed_total",
-            kind="counter",
-            help="Requests that the collector did not accept and that are sent again",
-            samples={(): float(traces.failed)},
-        ),
-        Metric(
-            name="regroup_otlp_collector_up",
-            kind="gauge",
-            help="1 if the collector accepted the last request, else 0",
-            samples=up,
-        ),
+        of("regroup_otlp_spans_rejected_total", "counter", rejected_text, rejected),
+        of("regroup_otlp_requests_failed_total", "counter", failed_text, failed),
+        of("regroup_otlp_collector_up", "gauge", "1 if the collector accepted the last request, else 0", up),
     ]
 
 

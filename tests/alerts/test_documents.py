@@ -21,7 +21,8 @@ from schemas.states import AlertName
 from testing.alerts.receiving import program
 
 ROOT = Path(__file__).parents[2]
-RULES, DASHBOARD = ROOT / "deploy" / "prometheus-rules.yml", ROOT / "deploy" / "grafana-dashboard.json"
+RULES = ROOT / "deploy" / "prometheus-rules.yml"
+DASHBOARDS = sorted((ROOT / "deploy" / "grafana").glob("*.json"))
 RUNBOOKS = ROOT / "docs" / "runbooks"
 SECTIONS = ["Meaning", "Impact", "Diagnosis", "Mitigation"]
 METRIC = re.compile(r"\bregroup_\w+")
@@ -65,17 +66,43 @@ def test_every_alert_has_a_rule_for_prometheus_with_its_runbook():
 
 
 def test_rules_and_dashboard_name_only_metrics_and_labels_that_there_are(names):
-    text = RULES.read_text() + DASHBOARD.read_text()
+    drawn = "".join(file.read_text() for file in DASHBOARDS)
+    text = RULES.read_text() + drawn
     assert set(METRIC.findall(text)) <= set(names)
-    assert set(names) == set(METRIC.findall(DASHBOARD.read_text() + (ROOT / "docs" / "alerts.md").read_text()))
+    assert set(names) == set(METRIC.findall(drawn + (ROOT / "docs" / "alerts.md").read_text()))
     for metric, selector in re.findall(r"\b(regroup_\w+)\{([^}]*)\}", text.replace("\\", "")):
         assert set(re.findall(r"(\w+)=", selector)) <= set(names[metric])
 
 
-def test_the_dashboard_is_one_and_its_panels_have_places_of_their_own():
-    found = json.loads(DASHBOARD.read_text())
+def test_there_is_a_dashboard_of_rebalances_and_one_of_operations() -> None:
+    assert ["operations", "rebalances"] == [file.stem for file in DASHBOARDS]
+    found = [json.loads(file.read_text()) for file in DASHBOARDS]
+    assert len(found) == len({board["uid"] for board in found}) == len({board["title"] for board in found})
+
+
+@pytest.mark.parametrize("file", DASHBOARDS, ids=lambda file: file.stem)
+def test_its_panels_have_places_of_their_own_and_ask_something(file) -> None:
+    found = json.loads(file.read_text())
     places = [(panel["gridPos"]["x"], panel["gridPos"]["y"]) for panel in found["panels"]]
     assert len(places) == len(set(places)) == len({panel["id"] for panel in found["panels"]})
+    for panel in found["panels"]:
+        assert panel["targets"]
+        assert all(target["expr"] and target["refId"] for target in panel["targets"])
+    assert ["datasource", "cluster"] == [variable["name"] for variable in found["templating"]["list"]]
+    assert "regroup" in found["links"][0]["tags"], "each leads to the other"
+    assert "regroup" in found["tags"]
+
+
+@pytest.mark.parametrize("file", DASHBOARDS, ids=lambda file: file.stem)
+def test_prometheus_parses_every_expression_of_a_dashboard(file, tmp_path) -> None:
+    asked = [target["expr"] for panel in json.loads(file.read_text())["panels"] for target in panel["targets"]]
+    rules = [{"record": f"panel:{number}", "expr": expr.replace("$cluster", ".*")} for number, expr in enumerate(asked)]
+    rule_file = tmp_path / "rules.yml"
+    YAML(typ="safe").dump({"groups": [{"name": file.stem, "rules": rules}]}, rule_file)
+    done = subprocess.run(
+        [program("promtool"), "check", "rules", rule_file], capture_output=True, text=True, check=False
+    )
+    assert 0 == done.returncode, done.stderr
 
 
 def test_the_example_is_a_configuration_that_alertmanager_takes():

@@ -86,9 +86,12 @@ def test_grafana_finds_its_data_source_and_dashboard() -> None:
     (source,) = load(FOLDER / "grafana" / "datasources" / "prometheus.yml")["datasources"]
     assert ("prometheus", "http://prometheus:9090") == (source["type"], source["url"])
     (provider,) = load(FOLDER / "grafana" / "dashboards" / "regroup.yml")["providers"]
-    board = f"{provider['options']['path']}/regroup.json"
-    assert "../grafana-dashboard.json" == places[board]
-    assert board == SERVICES["grafana"]["environment"]["GF_DASHBOARDS_DEFAULT_HOME_DASHBOARD_PATH"]
+    folder = provider["options"]["path"]
+    assert "../grafana" == places[folder]
+    assert (
+        f"{folder}/rebalances.json" == SERVICES["grafana"]["environment"]["GF_DASHBOARDS_DEFAULT_HOME_DASHBOARD_PATH"]
+    )
+    assert (FOLDER / "../grafana/rebalances.json").is_file()
 
 
 @pytest.mark.parametrize("name", [name for name in SERVICES if "build" not in SERVICES[name]])

@@ -154,12 +154,13 @@ def test_ports_have_the_same_names_everywhere() -> None:
     assert monitor["selector"]["matchLabels"].items() <= service["metadata"]["labels"].items()
 
 
-def test_rules_and_dashboard_are_those_of_the_repository() -> None:
+def test_rules_and_dashboards_are_those_of_the_repository() -> None:
     rules = [rule["alert"] for group in one(ALL, "PrometheusRule")["spec"]["groups"] for rule in group["rules"]]
     assert {name.value for name in AlertName} >= set(rules)
     assert rules
-    (board,) = [e["data"]["regroup.json"] for e in rendered(ALL) if "regroup.json" in e.get("data", ())]
-    assert json.loads((ROOT / "deploy" / "grafana-dashboard.json").read_text("utf-8")) == json.loads(board)
+    (boards,) = [e["data"] for e in rendered(ALL) if "regroup-rebalances.json" in e.get("data", ())]
+    for file in (ROOT / "deploy" / "grafana").glob("*.json"):
+        assert json.loads(file.read_text("utf-8")) == json.loads(boards[f"regroup-{file.name}"])
 
 
 def test_a_change_of_the_settings_restarts_the_pods() -> None:
