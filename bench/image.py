@@ -147,7 +147,7 @@ def command(image: Image, words: list[str]) -> list[str | Path]:
         f"mount --bind {root} {root} && mount -o remount,ro,bind {root} && mount -t proc proc {root}/proc "
         f"&& mount --bind /dev {root}/dev && mount -t tmpfs -o mode=1777 tmpfs {root}/tmp "
         f"&& mount -t tmpfs -o uid=10001,mode=0700 tmpfs {root}/data && exec chroot --userspec={user} {root} "
-        f"env -i {' '.join(shlex.quote(f'{k}={v}') for k, v in image.env.items())} HOME=/tmp sh -c "
+        f"env -i {' '.join(shlex.quote(f'{k}={v}') for k, v in image.env.items())} HOME=/home/{user} sh -c "
         + shlex.quote(f"cd {image.folder} && exec {shlex.join([*image.entry, *words])}")
     )
     return ["unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", "-c", inside]

@@ -11,7 +11,6 @@ HERE = Path(__file__).parent
 SECONDS = {
     "setup/test_wheel.py": 250,
     "jobs/tables/test_elsewhere.py": 240,
-    "ui/pages/test_hostile.py": 210,
     "jobs/spark/test_connect.py": 190,
     "ui/lake/test_databricks_sql.py": 180,
     "ui/lake/test_readers.py": 165,
@@ -22,6 +21,7 @@ SECONDS = {
     "jobs/test_replay_without_spark.py": 85,
     "maintain/test_erase_elsewhere.py": 85,
     "lab/test_clients.py": 80,
+    "ui/pages/test_hostile.py": 80,
     "faults/test_ingest.py": 65,
     "jobs/tables/test_copy_tables.py": 65,
     "silver/resuming/test_batches_of_loops.py": 65,
