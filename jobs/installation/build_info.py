@@ -55,7 +55,7 @@ def of_git(root: Path, environ: Mapping[str, str]) -> dict[str, Any] | None:
     if _git(root, "rev-parse", "--show-prefix") != "":
         return None
     shown = _git(root, "show", "--no-patch", "--format=%H %ct", "HEAD")
-    changes = _git(root, "status", "--porcelain", "--untracked-files=no")
+    changes = _git(root, "status", "--porcelain")
     if shown is None or changes is None:
         return None
     commit, seconds = shown.split()

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import suppress
 from pathlib import Path
 from xml.sax.saxutils import quoteattr
 
@@ -88,10 +89,12 @@ def _ended(ivy: subprocess.Popen[bytes], staging: Path, wanted: int) -> bool:
             try:
                 ivy.wait(REPORT_S)
             except subprocess.TimeoutExpired:
-                jars = [file.stat().st_size for file in staging.glob("cache/**/*.jar*") if file.is_file()]
-                if sum(jars) != size:
-                    size, since = sum(jars), time.monotonic()
-                    _say(f"fetched {min(len(jars), wanted)} of {wanted} jars, {size / 1e6:.0f} MB")
+                # Descriptions of the jars arrive first, and count as progress.
+                files = _sizes(staging / "cache")
+                if sum(files.values()) != size:
+                    size, since = sum(files.values()), time.monotonic()
+                    number = min(wanted, sum(".jar" in file.name for file in files))
+                    _say(f"fetched {number} of {wanted} jars, {size / 1e6:.0f} MB")
                 if time.monotonic() - since > STALLED_S:
                     return False
             else:
@@ -99,6 +102,16 @@ def _ended(ivy: subprocess.Popen[bytes], staging: Path, wanted: int) -> bool:
     finally:
         ivy.kill()
         ivy.wait()
+
+
+def _sizes(folder: Path) -> dict[Path, int]:
+    found = {}
+    for file in folder.glob("**/*"):
+        # Ivy renames a file when it is complete.
+        with suppress(FileNotFoundError):
+            if file.is_file():
+                found[file] = file.stat().st_size
+    return found
 
 
 def _ivy_module(wanted: dict[str, str]) -> str:

@@ -124,6 +124,9 @@ def test_a_change_that_is_not_committed_stops_the_release(commit, tmp_path) -> N
         done.returncode, done.stderr.strip()
     )  # fmt: skip
     assert not (tmp_path / "out").exists()
+    git(clone, "checkout", "README.md")
+    (clone / "left over.py").write_text("")
+    assert 2 == released(clone, tmp_path / "out").returncode, "a build would contain it"
 
 
 def test_the_notes_are_the_section_of_the_version() -> None:
