@@ -23,6 +23,11 @@ QUERIES = dict(
         r"^## ([^\n]+)\n(?:(?!^## ).)*?^```sql\n(.+?)^```", DOCUMENT.read_text("utf-8"), re.MULTILINE | re.DOTALL
     )
 )
+GRAFANA = re.findall(
+    r"^ *```sql\n(.+?)^ *```",
+    (DOCUMENT.parent / "how-to" / "draw-tables-in-grafana.md").read_text("utf-8"),
+    re.MULTILINE | re.DOTALL,
+)
 FILLED_LATER = {"diagnoses", "storms"}
 """Tables that this recording need not fill."""
 
@@ -113,3 +118,20 @@ def test_the_answers_are_what_was_recorded(of_duckdb) -> None:
     static = [row for row in ask("Who is in a group now, and with which timeouts?") if row["session_timeout_ms"]]
     assert {("pricing-enricher-static", 20_000)} == {(row["group_id"], row["session_timeout_ms"]) for row in static}
     assert [15] == [row["missed"] for row in ask("Where was nothing read?")]
+
+
+@pytest.mark.parametrize("query", GRAFANA, ids=["lost", "rebalances", "marks"])
+def test_the_panels_of_the_how_to_page_find_something_in_a_range(of_duckdb, query) -> None:
+    def asked(first: str, last: str):
+        return of_duckdb(query.replace("${__from:date:iso}", first).replace("${__to:date:iso}", last))
+
+    assert asked("2026-11-21T00:00:00.000Z", "2026-11-22T00:00:00.000Z")
+    assert not asked("2020-11-21T00:00:00.000Z", "2020-11-22T00:00:00.000Z")
+
+
+def test_the_lost_seconds_of_the_how_to_page_are_those_of_the_tables(of_duckdb) -> None:
+    panel = GRAFANA[0].replace("${__from:date:iso}", "2020-01-01T00:00:00Z")
+    panel = panel.replace("${__to:date:iso}", "2030-01-01T00:00:00Z")
+    (shown,) = of_duckdb(f"SELECT sum(lost_resource_seconds) AS lost FROM ({panel})")
+    (known,) = of_duckdb("SELECT sum(lost_resource_seconds) AS lost FROM rebalances")
+    assert abs(float(shown["lost"]) - float(known["lost"])) < 0.01 * float(known["lost"])
