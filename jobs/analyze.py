@@ -30,8 +30,8 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
     """
     if not exists(settings.warehouse, GENERATIONS):
         raise UserError(
-            f"The warehouse {settings.warehouse} has no table {GENERATIONS.name} yet: run `./regroup build` or "
-            "`./regroup replay` first, or name another with --warehouse."
+            f"The warehouse {settings.warehouse} has no table {GENERATIONS.name} yet: run `regroup build` or "
+            "`regroup replay` first, or name another with --warehouse."
         )
     spark = session_of(settings, "analyze")
     analyze(spark, settings)

@@ -344,6 +344,6 @@ def run_rebuild(settings: Settings, args: argparse.Namespace) -> int:
 def _known(warehouse: Path) -> None:
     if not exists(warehouse, COORDINATOR_RECORDS):
         raise UserError(
-            f"The warehouse {warehouse} has no table {COORDINATOR_RECORDS.name} yet: run `./regroup ingest` or "
-            "`./regroup replay` first, or name another with --warehouse."
+            f"The warehouse {warehouse} has no table {COORDINATOR_RECORDS.name} yet: run `regroup ingest` or "
+            "`regroup replay` first, or name another with --warehouse."
         )

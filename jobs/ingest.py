@@ -294,7 +294,7 @@ class Writer:
         if batch_id == 0 and offsets and not sum(span["records"] for span in spans):
             raise UserError(
                 f"Kafka has {offsets} offsets of {self.stream.topic} on {self.stream.cluster}, but gave not one "
-                "record: check with `./regroup doctor` what this user may read."
+                "record: check with `regroup doctor` what this user may read."
             )
         if limit:
             limit.check((span["source_partition"], span["records"], span["quarantined"]) for span in spans)

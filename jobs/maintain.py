@@ -65,7 +65,7 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
     """
     if not existing_tables(settings.warehouse):
         raise UserError(
-            f"The warehouse {settings.warehouse} has no tables yet: run `./regroup ingest` or `./regroup replay` "
+            f"The warehouse {settings.warehouse} has no tables yet: run `regroup ingest` or `regroup replay` "
             "first, or name another with --warehouse."
         )
     spark = session_of(settings, "maintain")

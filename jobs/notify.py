@@ -73,8 +73,8 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
     """
     if not exists(settings.warehouse, GROUPS):
         missing = (
-            f"The warehouse {settings.warehouse} has no table {GROUPS.name} yet: run `./regroup build` or "
-            "`./regroup up` first, or name another with --warehouse."
+            f"The warehouse {settings.warehouse} has no table {GROUPS.name} yet: run `regroup build` or "
+            "`regroup up` first, or name another with --warehouse."
         )
         if args.once:
             raise UserError(missing)

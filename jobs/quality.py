@@ -58,8 +58,8 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
     quality = Quality(tables=tables_of(settings, "quality"), say=say)
     if not quality.there():
         raise UserError(
-            f"The warehouse {settings.warehouse} has no table of silver or gold yet: run `./regroup build` or "
-            "`./regroup replay` first, or name another with --warehouse."
+            f"The warehouse {settings.warehouse} has no table of silver or gold yet: run `regroup build` or "
+            "`regroup replay` first, or name another with --warehouse."
         )
     if args.data_docs is not None:
         if (there := location(settings.warehouse)) is not None:

@@ -44,7 +44,7 @@ def advise(lake: Lake, group: str, *, cluster: str = "") -> Advised:
     row = group_of(store, group, cluster)
     found = advised(store, row)
     if found is None:
-        raise NoAnswerError(f"The group {visible(group, 120)} is not analyzed yet: run `./regroup analyze`.")
+        raise NoAnswerError(f"The group {visible(group, 120)} is not analyzed yet: run `regroup analyze`.")
     return found
 
 

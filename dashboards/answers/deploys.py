@@ -82,7 +82,7 @@ def compared_deploys(lake: Lake, group: str, *, cluster: str = "") -> ComparedDe
 
 def _require_analyzed(store: Store) -> None:
     if "deploys" not in store.versions():
-        raise NoAnswerError("Deploys are not analyzed yet: run `./regroup analyze`.")
+        raise NoAnswerError("Deploys are not analyzed yet: run `regroup analyze`.")
 
 
 def deploys_text(found: Deploys, *, now_ms: int, stale_ms: int) -> str:

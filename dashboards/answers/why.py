@@ -119,7 +119,7 @@ def known_span(store: Store) -> KnownSpan:
     """Return the span of all clusters. Raises `NoAnswerError` if no group is known."""
     seen = store.span()
     if seen is None:
-        raise NoAnswerError("The warehouse has no groups yet: run `./regroup up`, or name another with --warehouse.")
+        raise NoAnswerError("The warehouse has no groups yet: run `regroup up`, or name another with --warehouse.")
     return seen
 
 

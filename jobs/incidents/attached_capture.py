@@ -75,7 +75,7 @@ def _pack(folder: Path, target: Path, settings: Settings) -> None:
 
 def _copy(source: Path, target: Path) -> None:
     if not source.is_file():
-        raise UserError(f"There is no capture {source}: name a folder of `./regroup capture`, or a file.")
+        raise UserError(f"There is no capture {source}: name a folder of `regroup capture`, or a file.")
     if target.exists() and target.samefile(source):
         return
     with source.open("rb") as stream, target.open("wb") as out:

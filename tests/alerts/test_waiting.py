@@ -33,5 +33,5 @@ def test_it_waits_for_the_tables_of_another_process(tmp_path, monkeypatch, capsy
 
 
 def test_with_once_the_missing_table_is_a_sentence(tmp_path) -> None:
-    with pytest.raises(UserError, match=r"has no table groups yet: run `\./regroup build`"):
+    with pytest.raises(UserError, match=r"has no table groups yet: run `regroup build`"):
         notify.run(Settings(warehouse=tmp_path, metrics_port=0), Namespace(once=True))

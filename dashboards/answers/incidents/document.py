@@ -112,7 +112,7 @@ def _advice(group: str, advice: Advised | None, *, is_named: bool) -> Iterator[B
     if is_named:
         yield Heading(3, visible(group, 120))
     if advice is None:
-        yield Paragraph("Not analyzed yet: run `./regroup analyze`.")
+        yield Paragraph("Not analyzed yet: run `regroup analyze`.")
         return
     changes = recommended(advice.rows)
     if not changes:
@@ -150,11 +150,11 @@ def _capture(found: Incident, attached: Attached | None) -> Iterator[Block]:
         name = visible(found.cluster, 60)
         yield Paragraph(
             "None is attached. While the topic still has the records, "
-            f"`./regroup capture --cluster {name} --out FOLDER` records them, and "
-            "`./regroup incident … --capture FOLDER` attaches them."
+            f"`regroup capture --cluster {name} --out FOLDER` records them, and "
+            "`regroup incident … --capture FOLDER` attaches them."
         )
         return
-    yield Links([("The capture, for `./regroup replay`", attached.file)], is_file=True)
+    yield Links([("The capture, for `regroup replay`", attached.file)], is_file=True)
     yield Pairs([("Size", f"{attached.size:,} bytes ({written.size(attached.size)})"), ("SHA-256", attached.sha256)])
     yield Paragraph("It holds the records of all groups of its cluster, not only of those of this document.")
 

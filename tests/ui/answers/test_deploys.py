@@ -81,7 +81,7 @@ def test_a_warehouse_without_the_table_says_what_to_run(tmp_path, now) -> None:
     rows = sample.everyday(now)
     sample.write(tmp_path, rows)
     (tmp_path / "deploys" / "_delta_log").rename(tmp_path / "gone")
-    with pytest.raises(NoAnswerError, match=r"Deploys are not analyzed yet: run `./regroup analyze`\."):
+    with pytest.raises(NoAnswerError, match=r"Deploys are not analyzed yet: run `regroup analyze`\."):
         deploys(LocalLake(tmp_path), None)
 
 

@@ -101,7 +101,7 @@ def test_what_is_missing_is_one_sentence_and_exit_code_2(clusters, tmp_path, cap
 def test_a_group_without_advice_is_not_analyzed_yet(tmp_path):
     rows = [row(GROUPS, cluster="a", group_id="orders", first_seen_at=1, last_record_at=2)]
     write_deltalake(f"{tmp_path}/{GROUPS.name}", stored(rows, GROUPS))
-    with pytest.raises(NoAnswerError, match=r"The group orders is not analyzed yet: run `./regroup analyze`\."):
+    with pytest.raises(NoAnswerError, match=r"The group orders is not analyzed yet: run `regroup analyze`\."):
         advise(LocalLake(tmp_path), "orders")
 
 
