@@ -65,7 +65,9 @@ def compare(before: Sequence[AbsenceCost], after: Sequence[AbsenceCost]) -> Comp
     errors = variance(first) / len(first), variance(last) / len(last)
     width = 0.0
     if sum(errors) > 0:
-        freedom = sum(errors) ** 2 / (errors[0] ** 2 / (len(first) - 1) + errors[1] ** 2 / (len(last) - 1))
+        # Shares of the sum, because squares of very small errors would be 0.
+        shares = [error / sum(errors) for error in errors]
+        freedom = 1 / (shares[0] ** 2 / (len(first) - 1) + shares[1] ** 2 / (len(last) - 1))
         width = t_quantile((1 + SHARE) / 2, freedom) * sqrt(sum(errors))
     n = len(last)
     return Comparison(saved=saved * n, low=(saved - width) * n, high=(saved + width) * n)
