@@ -47,7 +47,7 @@ TIMES = {
 }
 COLUMNS = {
     GENERATIONS: (
-        "group_id", "incarnation", "generation_id", "prepared_at", "joined_at", "completed_at", "group_type",
+        "group_id", "incarnation", "generation_id", "prepared_at", "joined_at", "join_ms", "completed_at", "group_type",
         "group_protocol", "rebalance_mode", "assignor", "trigger", "trigger_evidence", "trigger_member_id",
         "joined_member_ids", "left_member_ids", "slowest_member_id", "slowest_waited_ms", "source_offset",
         "folded_count",

@@ -10,10 +10,12 @@ from typing import Any
 import pytest
 from deltalake import write_deltalake
 
+from jobs.gold.storm_causes import COLUMNS
 from jobs.gold.storms import scan
 from jobs.tables.delta_io import table_path
 from pipelines.arrow_types import stored
 from pipelines.gold.advice.latencies import BrokerSettings
+from pipelines.gold.rebalance_causes import rebalance_causes
 from pipelines.gold.rows import AnalysisConfig, gold_rows
 from schemas.gold import DIAGNOSES
 from schemas.loss_interval import summed
@@ -23,6 +25,7 @@ from schemas.tables import Table
 from testing.recordings import CAPTURES
 from testing.simulation.simulated_days import HOUR, START, STORMS, Cluster
 from testing.warehouses.rebuilding import batches, silver_of
+from tests.gold.patterns import pattern_histories as lives
 from tests.gold.simulated import CLUSTER
 
 SILVER = (GENERATIONS, GENERATION_MEMBERS, GROUP_EVENTS, STALLS, GROUPS)
@@ -140,3 +143,22 @@ def test_a_simulated_storm_has_a_cause_of_its_groups_diagnoses(tmp_path, seed) -
     add_up(storms)
     suspected = [storm["suspected_cause"] for storm in storms]
     assert sum(cause in NORMAL_CAUSES for cause in suspected) <= len(suspected) // 3
+
+
+LIVES = (
+    lives.expelling, lives.rejoin_loop, lives.poll_timeouts, lives.refused, lives.alternating, lives.blocked,
+    lives.unowned, lives.connect_delay, lives.never_closed, lives.not_kept, lives.without_leader,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("sources", [lives.ALONE, lives.LOG])
+@pytest.mark.parametrize("life", LIVES, ids=lambda life: life.__name__)
+def test_the_columns_that_are_read_are_enough_for_every_pattern(life, sources) -> None:
+    """A column that only a rare pattern needs would otherwise end `up` when that pattern is part of a storm."""
+    whole = life().silver(sources)
+    part = {t.name: [{c: row[c] for c in COLUMNS[t] if c in row} for row in whole[t.name]] for t in INPUTS}
+    expected, found = rebalance_causes(whole), rebalance_causes(whole | part)
+    for g in whole["generations"]:
+        at = g["joined_at"]
+        number = g["incarnation"], g["generation_id"]
+        assert expected.cause(number, at) == found.cause(number, at)
