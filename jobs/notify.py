@@ -22,9 +22,7 @@ from jobs.alerting.alert_links import dashboard_url
 from jobs.alerting.delivery import AT_LAST_S, PATIENCE_S, Delivery, Due
 from jobs.alerting.metrics import groups_named, metrics
 from jobs.alerting.metrics_server import MetricsServer, metrics_token
-from jobs.alerting.otlp.alert_log_sender import AlertLogSender
-from jobs.alerting.otlp.metric_sender import MetricSender
-from jobs.alerting.otlp.trace_sender import TraceSender
+from jobs.alerting.otlp.senders import OtlpSenders
 from jobs.alerting.weekly.weekly_reports import WeeklyReports
 from jobs.config.errors import UserError, one_line
 from jobs.config.settings import Settings
@@ -88,10 +86,8 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
                 watched.ask()
             is_accepted = notifier.round()
             is_sent = notifier.reports is None or notifier.reports.round(time.time_ns() // 1_000_000)
-            is_traced = notifier.traces is None or notifier.traces.round(time.time_ns() // 1_000_000)
-            is_measured = notifier.otlp_metrics is None or notifier.otlp_metrics.send()
-            is_logged = notifier.logs is None or notifier.logs.round(time.time_ns() // 1_000_000)
-            return 0 if all((is_accepted, is_sent, is_traced, is_measured, is_logged)) else 1
+            is_exported = notifier.otlp.send_once(time.time_ns() // 1_000_000)
+            return 0 if is_accepted and is_sent and is_exported else 1
         Notifying(notifier=notifier).until(threading.Event())
     return 0
 
@@ -118,12 +114,7 @@ class Notifying:
             watched.start(stopped, settings.notify_seconds)
         if self.notifier.reports is not None:
             self.notifier.reports.start(stopped)
-        if self.notifier.traces is not None:
-            self.notifier.traces.start(stopped)
-        if self.notifier.logs is not None:
-            self.notifier.logs.start(stopped)
-        if self.notifier.otlp_metrics is not None:
-            self.notifier.otlp_metrics.start(stopped)
+        self.notifier.otlp.start(stopped)
         while not stopped.is_set():
             began = time.monotonic()
             try:
@@ -171,9 +162,7 @@ class Notifier:
         self._tables = tables_of(settings, "notify")
         self._tables.ensure(ALERTS)
         self.reports = self._weekly()
-        self.traces = self._tracing()
-        self.otlp_metrics = self._measuring()
-        self.logs = self._logging()
+        self.otlp = OtlpSenders.of(settings, partial(lake_of, settings.warehouse), say)
 
     def _weekly(self) -> WeeklyReports | None:
         """Return the sender of the weekly report; None without the section [report]."""
@@ -182,32 +171,6 @@ class Notifier:
         warehouse = self.settings.warehouse
         found = WeeklyReports(
             settings=self.settings, tables=self._tables, open_lake=partial(lake_of, warehouse), say=self.say
-        )
-        found.check()
-        return found
-
-    def _tracing(self) -> TraceSender | None:
-        """Return the sender of traces; None without the section [otlp], or with traces = false."""
-        if self.settings.otlp is None or not self.settings.otlp.traces:
-            return None
-        found = TraceSender(settings=self.settings, open_lake=partial(lake_of, self.settings.warehouse), say=self.say)
-        found.check()
-        return found
-
-    def _measuring(self) -> MetricSender | None:
-        """Return the sender of metrics; None without the section [otlp], or with metrics = false."""
-        if self.settings.otlp is None or not self.settings.otlp.metrics:
-            return None
-        found = MetricSender(settings=self.settings, say=self.say)
-        found.check()
-        return found
-
-    def _logging(self) -> AlertLogSender | None:
-        """Return the sender of alerts as log records; None without the section [otlp], or with logs = false."""
-        if self.settings.otlp is None or not self.settings.otlp.logs:
-            return None
-        found = AlertLogSender(
-            settings=self.settings, open_lake=partial(lake_of, self.settings.warehouse), say=self.say
         )
         found.check()
         return found
@@ -244,7 +207,7 @@ class Notifier:
         alert_table.save(self._tables, before, rows)
         sent = self.delivery.send(rows, due, now)
         alert_table.save(self._tables, rows, sent)
-        if self._server or self.otlp_metrics:
+        if self._server or self.otlp.metrics:
             self._measure(facts, sent, now)
         return all(self.delivery.is_up.values())
 
@@ -257,12 +220,12 @@ class Notifier:
             now_ms=now,
             groups=groups_named(self.settings),
             reports=self.reports,
-            traces=self.traces,
+            traces=self.otlp.traces,
         )
         if self._server:
             self._server.show(found)
-        if self.otlp_metrics:
-            self.otlp_metrics.show(found, now)
+        if self.otlp.metrics:
+            self.otlp.metrics.show(found, now)
 
     def _clusters(self) -> list[str]:
         return sorted({*self._reading.clusters(), *(cluster.name for cluster in self.settings.clusters)})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from schemas.visible import visible_text
 
@@ -43,3 +44,10 @@ def wrapped(error: BaseException) -> str | None:
 def one_line(error: BaseException) -> str:
     """Return the first line of an error without hidden characters, at most `ERROR_LENGTH` characters."""
     return visible_text((wrapped(error) or (str(error) or type(error).__name__).split("\n", 1)[0])[:ERROR_LENGTH])
+
+
+def without_secrets(text: str, secrets: Iterable[str]) -> str:
+    """Return the text with every secret replaced."""
+    for secret in secrets:
+        text = text.replace(secret, "(secret)")
+    return text

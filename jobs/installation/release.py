@@ -7,7 +7,6 @@ Nothing is uploaded. The same commit gives the same bytes, on any machine and at
 from __future__ import annotations
 
 import argparse
-import hashlib
 import json
 import os
 import re
@@ -20,6 +19,7 @@ from typing import Any
 from jobs.config.errors import UserError
 from jobs.config.terminal import say, warn
 from jobs.installation.build_info import of_git, version
+from jobs.setup.jar_downloads import sha256_of
 
 ROOT = Path(__file__).resolve().parents[2]
 SECTION = r"^## {version} \((?P<state>[^)]+)\)\n(?P<text>.*?)(?=^## |\Z)"
@@ -49,7 +49,7 @@ def provenance(files: list[Path], build: dict[str, Any], lock: Path, builder: st
     """Return an in-toto statement (v1) with SLSA provenance (v1) about the files. It is not signed."""
     return {
         "_type": STATEMENT,
-        "subject": [{"name": file.name, "digest": {"sha256": _sha256(file)}} for file in files],
+        "subject": [{"name": file.name, "digest": {"sha256": sha256_of(file)}} for file in files],
         "predicateType": PREDICATE,
         "predicate": {
             "buildDefinition": {
@@ -57,7 +57,7 @@ def provenance(files: list[Path], build: dict[str, Any], lock: Path, builder: st
                 "externalParameters": {"version": version(), "command": "python -m jobs.installation.release"},
                 "resolvedDependencies": [
                     {"name": "source", "digest": {"gitCommit": build["commit"]}},
-                    {"name": lock.name, "digest": {"sha256": _sha256(lock)}},
+                    {"name": lock.name, "digest": {"sha256": sha256_of(lock)}},
                 ],
             },
             "runDetails": {"builder": {"id": builder}},
@@ -91,14 +91,9 @@ def release(out: Path, builder: str = LOCAL, root: Path = ROOT) -> list[Path]:
     statement = provenance(built, build, root / "uv.lock", builder)
     (out / f"regroup-{version()}.intoto.json").write_text(f"{json.dumps(statement, indent=1)}\n", encoding="utf-8")
     made = sorted(out.iterdir())
-    sums = "".join(f"{_sha256(file)}  {file.name}\n" for file in made)
+    sums = "".join(f"{sha256_of(file)}  {file.name}\n" for file in made)
     (out / SUMS).write_text(sums, encoding="utf-8")
     return [*made, out / SUMS]
-
-
-def _sha256(file: Path) -> str:
-    with file.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def main() -> int:

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from types import FrameType, TracebackType
 from typing import NamedTuple, Self
 
-from jobs.config.errors import ERROR_LENGTH, UserError, one_line, wrapped
+from jobs.config.errors import ERROR_LENGTH, UserError, one_line, without_secrets, wrapped
 from jobs.installation.build_info import version
 from jobs.tables.tables import Tables
 from schemas.operations import HEARTBEAT_MS, JOB_RUNS
@@ -171,8 +171,7 @@ class Runs:
             text = str(error)
         else:
             text = wrapped(error) or f"{type(error).__name__}: {error}".rstrip(": ")
-        for secret in self.secrets:
-            text = text.replace(secret, "(secret)")
+        text = without_secrets(text, self.secrets)
         return visible_text(text.split("\n", 1)[0][:ERROR_LENGTH])
 
 

@@ -7,19 +7,18 @@ one request; what is older than `max_hours` is not sent.
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from dashboards.lake.lake import Lake, moment
-from jobs.alerting.http_post import NotAcceptedError, post
-from jobs.alerting.otlp.encoding import SCHEMA_URL, check_installed
+from jobs.alerting.http_post import NotAcceptedError
+from jobs.alerting.otlp.collector import Collector
+from jobs.alerting.otlp.encoding import origin
 from jobs.alerting.otlp.sent_traces import SentTraces
 from jobs.alerting.otlp.trace_reader import TraceReader
+from jobs.alerting.rounds import repeat_rounds
 from jobs.config.errors import UserError, one_line
-from jobs.config.otlp_section import Otlp
 from jobs.config.settings import Settings
-from jobs.installation.build_info import version
 from pipelines.telemetry.alert_records import AlertRecord, alert_records
 
 SECONDS = 15.0
@@ -43,15 +42,12 @@ class AlertLogSender:
     say: Callable[[str], None]
     is_up: bool | None = None
     sent: SentTraces = field(init=False)
+    collector: Collector = field(init=False)
     _not_before_ms: int = 0
 
     def __post_init__(self) -> None:
         self.sent = SentTraces.of(self.settings.warehouse, "otlp_logs")
-
-    def check(self) -> None:
-        """Raise `UserError` if the SDK is not installed, or a secret is missing at the place that the settings name."""
-        check_installed()
-        self._otlp.request_headers()
+        self.collector = Collector(self.settings)
 
     def start(self, stopped: threading.Event) -> None:
         threading.Thread(target=self._until, args=[stopped], daemon=True).start()
@@ -64,7 +60,7 @@ class AlertLogSender:
         """
         if now_ms < self._not_before_ms:
             return False
-        oldest = now_ms - self._otlp.max_hours * HOUR_MS
+        oldest = now_ms - self.collector.otlp.max_hours * HOUR_MS
         waiting = self._waiting(oldest)
         try:
             for first in range(0, len(waiting), MOST_RECORDS):
@@ -72,28 +68,18 @@ class AlertLogSender:
         except (NotAcceptedError, UserError) as error:
             self._not_before_ms = now_ms + max(RETRY_MS, round(1000 * getattr(error, "wait_s", 0.0)))
             if self.is_up is not False:
-                why = self._without_secrets(one_line(error))
+                why = self.collector.without_secrets(one_line(error))
                 self.say(f"The OpenTelemetry collector did not take alerts ({why}): they are sent again.")
             self.is_up = False
             return False
         self.sent.forget_others(oldest - HOUR_MS)
         return True
 
-    @property
-    def _otlp(self) -> Otlp:
-        assert self.settings.otlp is not None
-        return self.settings.otlp
-
     def _until(self, stopped: threading.Event) -> None:
-        complained = ""
-        while not stopped.is_set():
-            try:
-                self.round(time.time_ns() // 1_000_000)
-                complained = ""
-            except Exception as error:  # noqa: BLE001 - the next round may succeed
-                if not stopped.is_set() and complained != (complained := self._without_secrets(one_line(error))):
-                    self.say(f"Alerts were not sent as log records and will be retried: {complained}")
-            stopped.wait(SECONDS)
+        def failed(why: str) -> None:
+            self.say(f"Alerts were not sent as log records and will be retried: {why}")
+
+        repeat_rounds(self.round, failed, seconds=SECONDS, stopped=stopped, text=self.collector.without_secrets)
 
     def _waiting(self, oldest: int) -> list[AlertRecord]:
         lake = self.open_lake()
@@ -104,17 +90,11 @@ class AlertLogSender:
         return [each for each in records if each.key not in self.sent.others and each.at_ns >= first_ns]
 
     def _send(self, records: Sequence[AlertRecord]) -> None:
-        headers = {"Content-Type": "application/x-protobuf", **self._otlp.request_headers()}
-        post(f"{self._otlp.endpoint.rstrip('/')}/v1/logs", log_request(records, self._otlp.resource), headers)
+        self.collector.post("logs", log_request(records, self.collector.resource))
         self.sent.others |= {record.key: record.at_ns // 1_000_000 for record in records}
         self.sent.counts["accepted"] += len(records)
         self.sent.save()
         self.is_up = True
-
-    def _without_secrets(self, text: str) -> str:
-        for secret in self.settings.secrets():
-            text = text.replace(secret, "(secret)")
-        return text
 
 
 def log_request(records: Sequence[AlertRecord], resource: Mapping[str, str]) -> bytes:
@@ -124,12 +104,9 @@ def log_request(records: Sequence[AlertRecord], resource: Mapping[str, str]) -> 
     from opentelemetry.context import Context  # noqa: PLC0415
     from opentelemetry.exporter.otlp.proto.common._log_encoder import encode_logs  # noqa: PLC0415
     from opentelemetry.sdk._logs import ReadableLogRecord  # noqa: PLC0415
-    from opentelemetry.sdk.resources import Resource  # noqa: PLC0415
-    from opentelemetry.sdk.util.instrumentation import InstrumentationScope  # noqa: PLC0415
     from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags, set_span_in_context  # noqa: PLC0415
 
-    of_all = Resource({"service.name": "regroup", "service.version": version(), **resource}, SCHEMA_URL)
-    scope = InstrumentationScope("regroup", version(), SCHEMA_URL)
+    of_all, scope = origin(resource)
 
     def context(link: tuple[int, int] | None) -> Context:
         if link is None:

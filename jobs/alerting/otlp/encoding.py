@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from jobs.config.errors import UserError
 from jobs.installation.build_info import version
 from pipelines.telemetry.span import TraceSpan
+
+if TYPE_CHECKING:
+    from opentelemetry.sdk.resources import Resource
+    from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 
 SCHEMA_URL = "https://opentelemetry.io/schemas/1.44.0"
 """The version of the semantic conventions whose names the attributes have."""
@@ -23,18 +28,25 @@ def check_installed() -> None:
         raise UserError("[otlp] needs the SDK of OpenTelemetry: install regroup[otlp].") from None
 
 
+def origin(resource: Mapping[str, str]) -> tuple[Resource, InstrumentationScope]:
+    """Return who sends: this service with the attributes of the settings, and the scope of everything that it sends."""
+    # Imported on use, because only [otlp] needs the SDK.
+    from opentelemetry.sdk.resources import Resource  # noqa: PLC0415
+    from opentelemetry.sdk.util.instrumentation import InstrumentationScope  # noqa: PLC0415
+
+    # Not `Resource.create`, which would add variables of the environment of this process.
+    of_all = Resource({"service.name": "regroup", "service.version": version(), **resource}, SCHEMA_URL)
+    return of_all, InstrumentationScope("regroup", version(), SCHEMA_URL)
+
+
 def trace_request(spans: Sequence[TraceSpan], resource: Mapping[str, str]) -> bytes:
     """Return the body of an ExportTraceServiceRequest with these spans."""
     # Imported on use, because only [otlp] needs the SDK.
     from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans  # noqa: PLC0415
-    from opentelemetry.sdk.resources import Resource  # noqa: PLC0415
     from opentelemetry.sdk.trace import ReadableSpan  # noqa: PLC0415
-    from opentelemetry.sdk.util.instrumentation import InstrumentationScope  # noqa: PLC0415
     from opentelemetry.trace import Link, SpanContext, TraceFlags  # noqa: PLC0415
 
-    # Not `Resource.create`, which would add variables of the environment of this process.
-    of_all = Resource({"service.name": "regroup", "service.version": version(), **resource}, SCHEMA_URL)
-    scope = InstrumentationScope("regroup", version(), SCHEMA_URL)
+    of_all, scope = origin(resource)
 
     def context(trace: int, span: int, *, is_remote: bool = False) -> SpanContext:
         return SpanContext(trace, span, is_remote=is_remote, trace_flags=TraceFlags(TraceFlags.SAMPLED))

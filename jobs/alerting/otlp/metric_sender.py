@@ -13,12 +13,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from jobs.alerting.exposition import Metric
-from jobs.alerting.http_post import NotAcceptedError, post
-from jobs.alerting.otlp.encoding import SCHEMA_URL, check_installed
+from jobs.alerting.http_post import NotAcceptedError
+from jobs.alerting.otlp.collector import Collector
+from jobs.alerting.otlp.encoding import SCHEMA_URL, origin
 from jobs.config.errors import one_line
-from jobs.config.otlp_section import Otlp
 from jobs.config.settings import Settings
-from jobs.installation.build_info import version
 from pipelines.telemetry.span import attributes
 
 SECONDS = 60.0
@@ -33,13 +32,12 @@ class MetricSender:
     settings: Settings
     say: Callable[[str], None]
     is_up: bool | None = None
+    collector: Collector = field(init=False)
     _newest: tuple[Sequence[Metric], int] | None = None
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def check(self) -> None:
-        """Raise `UserError` if the SDK is not installed, or a secret is missing at the place that the settings name."""
-        check_installed()
-        self._otlp.request_headers()
+    def __post_init__(self) -> None:
+        self.collector = Collector(self.settings)
 
     def show(self, found: Sequence[Metric], now_ms: int) -> None:
         """Replace the numbers that are sent next. They are of the time `now_ms`."""
@@ -56,33 +54,23 @@ class MetricSender:
         if newest is None:
             return True
         try:
-            headers = {"Content-Type": "application/x-protobuf", **self._otlp.request_headers()}
-            body = metric_request(*newest, resource=self._otlp.resource)
-            post(f"{self._otlp.endpoint.rstrip('/')}/v1/metrics", body, headers)
+            self.collector.post("metrics", metric_request(*newest, resource=self.collector.resource))
         except Exception as error:  # noqa: BLE001 - reported, and the next numbers may arrive
             reason = one_line(error) if isinstance(error, NotAcceptedError) else f"{type(error).__name__}"
             if self.is_up is not False:
-                self.say(f"The OpenTelemetry collector did not take metrics ({self._without_secrets(reason)}).")
+                self.say(
+                    f"The OpenTelemetry collector did not take metrics ({self.collector.without_secrets(reason)})."
+                )
             self.is_up = False
             return False
         self.is_up = True
         return True
-
-    @property
-    def _otlp(self) -> Otlp:
-        assert self.settings.otlp is not None
-        return self.settings.otlp
 
     def _until(self, stopped: threading.Event) -> None:
         while not stopped.is_set():
             began = time.monotonic()
             self.send()
             stopped.wait(max(1.0, SECONDS - (time.monotonic() - began)))
-
-    def _without_secrets(self, text: str) -> str:
-        for secret in self.settings.secrets():
-            text = text.replace(secret, "(secret)")
-        return text
 
 
 def otel_name(name: str) -> tuple[str, str]:
@@ -97,8 +85,6 @@ def metric_request(found: Sequence[Metric], now_ms: int, *, resource: Mapping[st
     # Imported on use, because only [otlp] needs the SDK.
     from opentelemetry.exporter.otlp.proto.common.metrics_encoder import encode_metrics  # noqa: PLC0415
     from opentelemetry.sdk.metrics import export as sdk  # noqa: PLC0415
-    from opentelemetry.sdk.resources import Resource  # noqa: PLC0415
-    from opentelemetry.sdk.util.instrumentation import InstrumentationScope  # noqa: PLC0415
 
     def of(metric: Metric) -> Any:
         points = [
@@ -119,8 +105,7 @@ def metric_request(found: Sequence[Metric], now_ms: int, *, resource: Mapping[st
         data = sdk.Sum(points, cumulative, is_monotonic=True) if is_sum else sdk.Gauge(points)
         return sdk.Metric(name=name, description=metric.help, unit=unit, data=data)
 
-    of_all = Resource({"service.name": "regroup", "service.version": version(), **resource}, SCHEMA_URL)
-    scope = InstrumentationScope("regroup", version(), SCHEMA_URL)
+    of_all, scope = origin(resource)
     scoped = sdk.ScopeMetrics(scope, [of(metric) for metric in found if metric.samples], SCHEMA_URL)
     everything = sdk.MetricsData([sdk.ResourceMetrics(of_all, [scoped], SCHEMA_URL)])
     body: bytes = encode_metrics(everything).SerializeToString()

@@ -31,12 +31,10 @@ class TraceReader:
 
     def completed(self, start_ms: int, until_ms: int, cap: int) -> list[dict[str, Any]]:
         """Return the rows of rebalances that completed in this range, in the order of their completion."""
-        # Asked in each round, so only files of the last time are opened. A rebalance joins up to a day before its end.
+        # Asked in each round, so only recent files are opened: a rebalance joins at most a day before it completes.
         recent = {"generations": (moment(start_ms - DAY_MS), None)}
-        asked: dict[str, Parameter] = {
-            "cluster": self._cluster, "start": moment(start_ms), "until": moment(until_ms)
-        }  # fmt: skip
-        return self._lake.query(sql.COMPLETED, recent, cap, asked).rows
+        asked: dict[str, Parameter] = {"start": moment(start_ms), "until": moment(until_ms)}
+        return self._lake.query(sql.COMPLETED, recent, cap, {"cluster": self._cluster, **asked}).rows
 
     def passed(self, start_ms: int, until_ms: int) -> int:
         """Return how many rebalances completed in this range."""

@@ -7,18 +7,18 @@ of its rows are not sent. While the collector is down, the position in the table
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from dashboards.lake.lake import Lake
 from jobs.alerting.alert_queries import BUILT_CLUSTERS
-from jobs.alerting.http_post import NotAcceptedError, post
-from jobs.alerting.otlp.encoding import check_installed, rejected_spans, trace_request
+from jobs.alerting.http_post import NotAcceptedError
+from jobs.alerting.otlp.collector import Collector
+from jobs.alerting.otlp.encoding import rejected_spans, trace_request
 from jobs.alerting.otlp.sent_traces import SentTraces
 from jobs.alerting.otlp.trace_reader import TraceReader, ended_storms
+from jobs.alerting.rounds import repeat_rounds
 from jobs.config.errors import UserError, one_line
-from jobs.config.otlp_section import Otlp
 from jobs.config.settings import Settings
 from pipelines.telemetry.rebalance_spans import rebalance_trace_id
 from pipelines.telemetry.span import TraceSpan
@@ -59,16 +59,13 @@ class TraceSender:
     rejected: int = 0
     is_up: bool | None = None
     sent: SentTraces = field(init=False)
+    collector: Collector = field(init=False)
     _tries: int = 0
     _not_before_ms: int = 0
 
     def __post_init__(self) -> None:
         self.sent = SentTraces.of(self.settings.warehouse)
-
-    def check(self) -> None:
-        """Raise `UserError` if the SDK is not installed, or a secret is missing at the place that the settings name."""
-        check_installed()
-        self._otlp.request_headers()
+        self.collector = Collector(self.settings)
 
     def start(self, stopped: threading.Event) -> None:
         threading.Thread(target=self._until, args=[stopped], daemon=True).start()
@@ -90,24 +87,14 @@ class TraceSender:
             return False
         return True
 
-    @property
-    def _otlp(self) -> Otlp:
-        assert self.settings.otlp is not None
-        return self.settings.otlp
-
     def _until(self, stopped: threading.Event) -> None:
-        complained = ""
-        while not stopped.is_set():
-            try:
-                self.round(time.time_ns() // 1_000_000)
-                complained = ""
-            except Exception as error:  # noqa: BLE001 - the next round may succeed
-                if not stopped.is_set() and complained != (complained := self._without_secrets(one_line(error))):
-                    self.say(f"Traces were not sent and will be retried: {complained}")
-            stopped.wait(SECONDS)
+        def failed(why: str) -> None:
+            self.say(f"Traces were not sent and will be retried: {why}")
+
+        repeat_rounds(self.round, failed, seconds=SECONDS, stopped=stopped, text=self.collector.without_secrets)
 
     def _send_cluster(self, reader: TraceReader, cluster: str, now_ms: int) -> None:
-        oldest = now_ms - self._otlp.max_hours * HOUR_MS
+        oldest = now_ms - self.collector.otlp.max_hours * HOUR_MS
         self._expire(reader, cluster, oldest)
         position, until = self.sent.positions[cluster], now_ms - SETTLED_MS
         storms = reader.storms(oldest)
@@ -143,7 +130,7 @@ class TraceSender:
             if lost:
                 self.say(
                     f"{lost} rebalances of {cluster} are not sent as traces: they completed more than "
-                    f"{self._otlp.max_hours} hours ago (max_hours in [otlp])."
+                    f"{self.collector.otlp.max_hours} hours ago (max_hours in [otlp])."
                 )
         if position is None or position < oldest:
             self.sent.advance(cluster, oldest)
@@ -163,11 +150,9 @@ class TraceSender:
         batch = list(found)
         if not batch:
             return
-        otlp = self._otlp
-        body = trace_request([span for _, spans, _, _ in batch for span in spans], otlp.resource)
-        headers = {"Content-Type": "application/x-protobuf", **otlp.request_headers()}
+        body = trace_request([span for _, spans, _, _ in batch for span in spans], self.collector.resource)
         try:
-            response = post(f"{otlp.endpoint.rstrip('/')}/v1/traces", body, headers)
+            response = self.collector.post("traces", body)
         except NotAcceptedError as error:
             if error.status not in REFUSED:
                 raise
@@ -176,7 +161,9 @@ class TraceSender:
                 self._send(batch[:middle])
                 self._send(batch[middle:])
                 return
-            self.say(f"The collector refused a trace, which is not sent again: {self._without_secrets(str(error))}")
+            self.say(
+                f"The collector refused a trace, which is not sent again: {self.collector.without_secrets(str(error))}"
+            )
             self._remember(batch, "refused")
             return
         self.rejected += rejected_spans(response)
@@ -201,14 +188,9 @@ class TraceSender:
         self.failed += 1
         self._tries += 1
         if self.is_up is not False:
-            why = self._without_secrets(one_line(error))
+            why = self.collector.without_secrets(one_line(error))
             self.say(f"The OpenTelemetry collector did not take traces ({why}): they are sent again.")
         self.is_up = False
-
-    def _without_secrets(self, text: str) -> str:
-        for secret in self.settings.secrets():
-            text = text.replace(secret, "(secret)")
-        return text
 
 
 def _hex(trace: int) -> str:

@@ -21,11 +21,12 @@ from dashboards.answers.why import NoAnswerError
 from dashboards.lake.lake import Lake, LakeError
 from dashboards.urlstate import State
 from jobs.alerting.http_post import NotAcceptedError, post
+from jobs.alerting.rounds import repeat_rounds
 from jobs.alerting.weekly.due_report import LATE_MS, LATEST_MS, DueReport, due_report
 from jobs.alerting.weekly.mail import mail_of, send_mail
 from jobs.alerting.weekly.sent_reports import DeliveryAttempts, attempts, job_of, record
 from jobs.alerting.weekly.slack_message import slack_message
-from jobs.config.errors import UserError, one_line
+from jobs.config.errors import UserError, one_line, without_secrets
 from jobs.config.report_section import ReportMail, ReportWebhook, WeeklyReport
 from jobs.config.settings import Settings
 from jobs.tables.tables import Tables
@@ -114,15 +115,10 @@ class WeeklyReports:
         return min(LATEST_MS, days * DAY_MS) if days else LATEST_MS
 
     def _until(self, stopped: threading.Event) -> None:
-        complained = ""
-        while not stopped.is_set():
-            try:
-                self.round(time.time_ns() // 1_000_000)
-                complained = ""
-            except Exception as error:  # noqa: BLE001 - the next round may succeed
-                if not stopped.is_set() and complained != (complained := one_line(error)):
-                    self.say(f"The weekly report was not sent and will be retried: {complained}")
-            stopped.wait(SECONDS)
+        def failed(why: str) -> None:
+            self.say(f"The weekly report was not sent and will be retried: {why}")
+
+        repeat_rounds(self.round, failed, seconds=SECONDS, stopped=stopped)
 
     def _of_team(self, lake: Lake, due: DueReport, team: str) -> Report:
         window, before, week = due.range
@@ -182,9 +178,7 @@ class WeeklyReports:
         return f"{self.settings.base_url}{state.href('causes', team=found.team)}"
 
     def _without_secrets(self, text: str) -> str:
-        for secret in self.settings.secrets():
-            text = text.replace(secret, "(secret)")
-        return text
+        return without_secrets(text, self.settings.secrets())
 
 
 def _subject(found: Report) -> str:

@@ -34,7 +34,7 @@ def sender(url, said=None) -> MetricSender:
 def test_numbers_have_names_values_and_kinds(received, monkeypatch):
     monkeypatch.setenv("OTLP_KEY", "hush-4711")
     each = sender(received.url)
-    each.check()
+    each.collector.check()
     assert each.send()
     each.show(FOUND, NOW)
     assert each.send()
