@@ -55,6 +55,7 @@ COMMANDS = {
     "capture": ("jobs.capture", "run"),
     "decode": ("jobs.decode", "run"),
     "ship-logs": ("jobs.ship_logs", "run"),
+    "receive-metrics": ("jobs.client_metrics.receive", "run"),
     "mark": ("jobs.mark", "run"),
     "lab": ("jobs.lab.lab", "run"),
     "doctor": ("jobs.doctor", "run"),

@@ -1,4 +1,6 @@
-"""Messages of the events topic to bronze rows: `coordinator_events`, `admin_observations` and `quarantine`."""
+"""Messages of the events topic to bronze rows: `coordinator_events`, `admin_observations`, `client_metrics` and
+`quarantine`.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +14,7 @@ import pyarrow as pa
 
 from pipelines.arrow_types import row_type
 from pipelines.bronze_batch import count
+from pipelines.client_metrics.messages import may_be_client_metrics, pushes
 from pipelines.coordinator_events import UNREAD, ParsedEvent, Unreadable
 from pipelines.decoding.record_times import instant
 from pipelines.event_sources import Claim, EventSource, claim_of_line, source_of
@@ -23,7 +26,7 @@ from pipelines.log_layouts import known_layout, known_zone, layout, zone
 from pipelines.marks import Mark, mark
 from pipelines.unread_lines import KEPT as UNREAD_KEPT
 from pipelines.unread_lines import sampled
-from schemas.bronze import ADMIN_OBSERVATIONS, COORDINATOR_EVENTS, QUARANTINE
+from schemas.bronze import ADMIN_OBSERVATIONS, CLIENT_METRICS, COORDINATOR_EVENTS, QUARANTINE
 from schemas.states import QuarantineReason
 
 if TYPE_CHECKING:
@@ -33,7 +36,7 @@ if TYPE_CHECKING:
     from pipelines.coverage import Span
     from pipelines.log_envelopes import LogLine
 
-TABLES = (COORDINATOR_EVENTS, ADMIN_OBSERVATIONS, QUARANTINE)
+TABLES = (COORDINATOR_EVENTS, ADMIN_OBSERVATIONS, CLIENT_METRICS, QUARANTINE)
 _layout, _zone = lru_cache(layout), lru_cache(zone)
 _known_layout, _known_zone = lru_cache(known_layout), lru_cache(known_zone)
 KEPT_BYTES = 65_536
@@ -93,6 +96,9 @@ class TopicReader:
             why = "no source in the settings sends such messages"
             return [self._refused(Unreadable(QuarantineReason.UNTRUSTED_SOURCE, why), records, at)]
         value = records.value[at]
+        pushed = self._pushes(value)
+        if pushed is not None:
+            return self._pushed(pushed, source, records, at)
         seen = self._seen(value)
         if seen is not None:
             value = None if seen.rest is None else seen.rest.encode("utf-8", "replace")
@@ -116,6 +122,33 @@ class TopicReader:
         rows += self._pods(pods, source, records, at, refused)
         # Quarantine has one row per message, however many of its lines are unreadable.
         return [*rows, self._first_refused(refused, records, at)] if refused else rows
+
+    def _pushes(self, value: bytes | None) -> list[Row] | Unreadable | None:
+        """Return what consumers pushed in a message; None if it is another message, or too large."""
+        if value is None or len(value) > self.largest or not may_be_client_metrics(value):
+            return None
+        return pushes(value)
+
+    def _pushed(self, found: list[Row] | Unreadable, source: EventSource | None, records: Records, at: int) -> Kept:
+        if isinstance(found, Unreadable):
+            return [self._refused(found, records, at)]
+        if found and source is not None and (refusal := source.refusal(Claim.CLIENT_METRICS, None)):
+            return [self._refused(Unreadable(QuarantineReason.UNTRUSTED_SOURCE, refusal), records, at)]
+        received_at = instant(int(records.timestamp_ms[at]))
+        return [
+            (CLIENT_METRICS.name, row | {"received_at": received_at} | self._placed(source, records, at, number))
+            for number, row in enumerate(found)
+        ]
+
+    def _placed(self, source: EventSource | None, records: Records, at: int, number: int) -> Row:
+        """Return the columns that say where the entry of this number in a message was read."""
+        position = f"{self.topic}-{records.partition[at]}"
+        return {
+            "cluster": self.cluster,
+            "source_id": f"{position}#{number}" if number else position,
+            "line_no": int(records.offset[at]),
+            "source_binding": source.binding if source else None,
+        }
 
     def _seen(self, value: bytes | None) -> KubernetesContent | None:
         """Return what a message shows of Kubernetes; None if it is another message, or too large."""
@@ -168,14 +201,7 @@ class TopicReader:
             broker_id = source.broker_of(claim, broker_id)
             if refusal := source.refusal(claim, broker_id):
                 return Unreadable(QuarantineReason.UNTRUSTED_SOURCE, refusal)
-        position = f"{self.topic}-{records.partition[at]}"
-        return event._asdict() | {
-            "cluster": self.cluster,
-            "source_id": f"{position}#{number}" if number else position,
-            "line_no": int(records.offset[at]),
-            "source_binding": source.binding if source else None,
-            "broker_id": broker_id,
-        }
+        return event._asdict() | self._placed(source, records, at, number) | {"broker_id": broker_id}
 
     def _observation(self, seen: Observation, source: EventSource | None, records: Records, at: int) -> tuple[str, Row]:
         if source and (refusal := source.refusal(Claim(seen.kind), None)):

@@ -22,8 +22,8 @@ _WORKER_KINDS = frozenset(str(kind) for kind in WORKER_KINDS)
 
 
 class Claim(StrEnum):
-    """The type of a message: a log line of one of three programs, a mark, an object of Kubernetes, or another message
-    of Regroup.
+    """The type of a message: a log line of one of three programs, a mark, an object of Kubernetes, metrics of clients,
+    or another message of Regroup.
     """
 
     COORDINATOR = "coordinator"
@@ -31,6 +31,7 @@ class Claim(StrEnum):
     CONNECT = "connect"
     MARK = "mark"
     KUBERNETES = "kubernetes"
+    CLIENT_METRICS = "client_metrics"
     ADMIN = "admin"
 
 

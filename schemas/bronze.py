@@ -122,6 +122,49 @@ ADMIN_OBSERVATIONS = Table(
     """),
 )
 
+CLIENT_METRICS = Table(
+    name="client_metrics",
+    layer="bronze",
+    key=("cluster", "source_id", "line_no"),
+    cluster_by=("cluster", "group_id", "measured_at"),
+    comment="What consumers measured themselves and pushed to the brokers (KIP-714), one row per consumer and push.",
+    columns=columns("""
+        cluster                 | STRING    | Name of the Kafka cluster, chosen by the operator
+        source_id               | STRING    | Topic-partition from which the push was read
+        line_no                 | BIGINT    | Offset in that partition
+        group_id                | STRING    | Group of the consumer, from its own settings
+        member_id               | STRING    | Member id; NULL if the push names none: before the first join, or where the broker's plugin does not keep it
+        measured_at             | TIMESTAMP | When the consumer measured, by its own clock
+        received_at             | TIMESTAMP | Timestamp of the message on the events topic; NULL if it has none
+        client_instance_id      | STRING    | Id that the broker gave to the consumer; NULL if the broker's plugin does not keep it
+        group_instance_id       | STRING    | group.instance.id of a static member
+        client_id               | STRING    | client.id; NULL if the broker's plugin does not keep it
+        client_rack             | STRING    | client.rack
+        software_name           | STRING    | Name of the client software, e.g. apache-kafka-java; NULL if the broker's plugin does not keep it
+        software_version        | STRING    | Version of the client software; NULL as above
+        assigned_partitions     | INT       | Partitions assigned to the consumer
+        counted_from_at         | TIMESTAMP | Since when the next three columns count: the push before, or the start of the consumer; NULL if not known
+        rebalances              | BIGINT    | Rebalances that the consumer took part in (Java)
+        failed_rebalances       | BIGINT    | Rebalances that failed for it (Java)
+        rebalance_ms            | DOUBLE    | Milliseconds that it spent in rebalances, from the revocation to the assignment
+        rebalance_ms_avg        | DOUBLE    | Average length of its rebalances in the last push interval (librdkafka) or the last minute (Java)
+        rebalance_ms_max        | DOUBLE    | Longest of these rebalances
+        last_rebalance_at_earliest | TIMESTAMP | Lower bound of the end of its last rebalance (Java counts whole seconds)
+        last_rebalance_at_latest | TIMESTAMP | Upper bound of that time
+        last_poll_at_earliest   | TIMESTAMP | Lower bound of its last call of poll (Java counts whole seconds); NULL before the first
+        last_poll_at_latest     | TIMESTAMP | Upper bound of that time
+        poll_gap_ms_avg         | DOUBLE    | Average time between two calls of poll in the last minute (Java)
+        poll_gap_ms_max         | DOUBLE    | Longest time between two calls of poll in the last minute (Java)
+        poll_idle_ratio         | DOUBLE    | Fraction of the time in which poll waited for records: near 0 means that the application has no time left
+        assigned_callback_ms_max | DOUBLE   | Longest onPartitionsAssigned (Java)
+        revoked_callback_ms_max | DOUBLE    | Longest onPartitionsRevoked (Java)
+        lost_callback_ms_max    | DOUBLE    | Longest onPartitionsLost (Java)
+        commit_ms_avg           | DOUBLE    | Average time of an offset commit
+        commit_ms_max           | DOUBLE    | Longest time of an offset commit
+        source_binding          | STRING    | Record header or topic that identifies the message's source according to the settings; NULL if the settings have no such rule
+    """),
+)
+
 QUARANTINE = Table(
     name="quarantine",
     layer="bronze",
@@ -166,4 +209,12 @@ COVERAGE = Table(
     """),
 )
 
-BRONZE = (COORDINATOR_RECORDS, OFFSET_COMMITS, COORDINATOR_EVENTS, ADMIN_OBSERVATIONS, QUARANTINE, COVERAGE)
+BRONZE = (
+    COORDINATOR_RECORDS,
+    OFFSET_COMMITS,
+    COORDINATOR_EVENTS,
+    ADMIN_OBSERVATIONS,
+    CLIENT_METRICS,
+    QUARANTINE,
+    COVERAGE,
+)

@@ -179,6 +179,44 @@ class AdminObservationRow(TypedDict):
     body: str | None
 
 
+class ClientMetricRow(TypedDict):
+    """A row of `client_metrics`."""
+
+    cluster: str
+    source_id: str
+    line_no: int
+    group_id: str | None
+    member_id: str | None
+    measured_at: int | None
+    received_at: int | None
+    client_instance_id: str | None
+    group_instance_id: str | None
+    client_id: str | None
+    client_rack: str | None
+    software_name: str | None
+    software_version: str | None
+    assigned_partitions: int | None
+    counted_from_at: int | None
+    rebalances: int | None
+    failed_rebalances: int | None
+    rebalance_ms: float | None
+    rebalance_ms_avg: float | None
+    rebalance_ms_max: float | None
+    last_rebalance_at_earliest: int | None
+    last_rebalance_at_latest: int | None
+    last_poll_at_earliest: int | None
+    last_poll_at_latest: int | None
+    poll_gap_ms_avg: float | None
+    poll_gap_ms_max: float | None
+    poll_idle_ratio: float | None
+    assigned_callback_ms_max: float | None
+    revoked_callback_ms_max: float | None
+    lost_callback_ms_max: float | None
+    commit_ms_avg: float | None
+    commit_ms_max: float | None
+    source_binding: str | None
+
+
 class QuarantineRow(TypedDict):
     """A row of `quarantine`."""
 

@@ -142,8 +142,10 @@ class PagesServer(TcpWSGIServer):  # type: ignore[misc]
         return found[1] if found else None
 
 
-def bound(application: Any, *, host: str, port: int, threads: int = THREADS) -> PagesServer:
+def bound(application: Any, *, host: str, port: int, threads: int = THREADS, largest: int = LARGEST) -> PagesServer:
     """Return a server that listens on the first address of `host`, and serves once `run` is called.
+
+    `largest` is the maximum of bytes of a request's body.
 
     Raises:
         OSError: the address is not available.
@@ -161,7 +163,7 @@ def bound(application: Any, *, host: str, port: int, threads: int = THREADS) -> 
         connection_limit=2 * WAITING_MOST,
         max_request_header_size=HEADER_MOST,
         # Waitress rejects a body of exactly this size.
-        max_request_body_size=LARGEST + 1,
+        max_request_body_size=largest + 1,
         # `select` fails for file descriptors from 1024 on.
         asyncore_use_poll=True,
         log_socket_errors=False,

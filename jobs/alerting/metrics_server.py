@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hmac
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -11,7 +10,7 @@ from urllib.parse import urlsplit
 
 from dashboards.web.http_server import bound
 from jobs.alerting.exposition import CONTENT_TYPE, Metric, exposition
-from jobs.config.declared import secret
+from jobs.config.bearer import bearer_token, has_token
 from jobs.config.errors import UserError
 from jobs.config.receivers import is_loopback
 from jobs.config.settings import Settings
@@ -19,7 +18,6 @@ from jobs.config.settings import Settings
 LOOPBACK = "127.0.0.1"
 PLAIN = "text/plain; charset=utf-8"
 THREADS = 2
-SHORTEST = 16
 LATE_S = 300.0
 """Seconds without a finished evaluation after which `/healthz` fails."""
 
@@ -30,9 +28,7 @@ def metrics_token(settings: Settings) -> str:
     Raises:
         UserError: the token is missing at its place or too short, or there is none and the address is not loopback.
     """
-    token = secret("The setting metrics_token", settings.metrics_token)
-    if token and len(token.strip()) < SHORTEST:
-        raise UserError(f"The token in the setting metrics_token must have at least {SHORTEST} characters.")
+    token = bearer_token("The setting metrics_token", settings.metrics_token)
     if settings.metrics_port and not token and not is_loopback(settings.metrics_host):
         raise UserError(
             f"The metrics would be open to everybody who can reach {settings.metrics_host}: "
@@ -80,7 +76,7 @@ class MetricsServer:
         path = environ["PATH_INFO"]
         if path == "/healthz":
             return self._health()
-        if self._token and not _has_token(environ.get("HTTP_AUTHORIZATION", ""), self._token):
+        if self._token and not has_token(environ.get("HTTP_AUTHORIZATION", ""), self._token):
             return "401 Unauthorized", PLAIN, "The metrics require their token: send it as Authorization: Bearer.\n"
         # DNS rebinding: any web page can make a browser send requests here, with that page's host name. No such page
         # knows the token.
@@ -105,8 +101,3 @@ def is_own_name(host: str) -> bool:
         return is_loopback(urlsplit(f"//{host}").hostname or "")
     except ValueError:
         return False
-
-
-def _has_token(header: str, token: str) -> bool:
-    kind, _, sent = header.partition(" ")
-    return kind.lower() == "bearer" and hmac.compare_digest(sent.strip().encode("utf-8", "replace"), token.encode())

@@ -14,7 +14,9 @@ from jobs.command_line.record_arguments import (
     add_erase,
     add_lab,
     add_mark,
+    add_receive,
     add_replay,
+    add_ship,
 )
 from jobs.installation.arguments import VersionAction, add_installation
 
@@ -87,11 +89,9 @@ def parser() -> argparse.ArgumentParser:
     text = "record a live cluster into a capture folder, to attach to an incident or to replay"
     add_capture(add("capture", text, kafka))
     add_decode(add("decode", "print the records of __consumer_offsets as JSON lines, decoded", kafka))
-    ship = add("ship-logs", "send log files' lines to the events topic", kafka)
-    ship.add_argument("files", nargs="+", type=Path, metavar="FILE")
-    ship.add_argument("--follow", action="store_true", help="continue as the files grow")
-    ship.add_argument("--topic", help="events topic (default: the cluster's events_topic)")
-    ship.add_argument("--broker-id", type=int, help="broker that wrote the files, for lines without a broker id")
+    add_ship(add("ship-logs", "send log files' lines to the events topic", kafka))
+    text = "receive what clients push to the brokers (OTLP/HTTP), and send it to the events topic"
+    add_receive(add("receive-metrics", text, kafka))
     add_mark(add("mark", "record a deploy or another event; every time axis shows it", kafka))
     add_lab(add("lab", "run only an embedded cluster and the groups of a scenario"))
     add_installation(commands, top)

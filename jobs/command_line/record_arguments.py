@@ -95,3 +95,25 @@ def add_replay(replay: argparse.ArgumentParser) -> None:
     replay.add_argument("--sources", default="offsets,log,admin", help="which sources to use (default: %(default)s)")
     replay.add_argument("--batches", type=int, default=1, help="number of batches to split the records into")
     replay.add_argument("--seed", type=int, help="shuffle the order of the log batches with this random seed")
+
+
+def add_ship(ship: argparse.ArgumentParser) -> None:
+    """Add the arguments of `ship-logs`."""
+    ship.add_argument("files", nargs="+", type=Path, metavar="FILE")
+    ship.add_argument("--follow", action="store_true", help="continue as the files grow")
+    ship.add_argument("--topic", help="events topic (default: the cluster's events_topic)")
+    ship.add_argument("--broker-id", type=int, help="broker that wrote the files, for lines without a broker id")
+
+
+def add_receive(receive: argparse.ArgumentParser) -> None:
+    """Add the arguments of `receive-metrics`."""
+    receive.add_argument(
+        "--listen", default="127.0.0.1:4318", metavar="HOST:PORT", help="address to listen on (default: %(default)s)"
+    )
+    receive.add_argument(
+        "--token",
+        default="",
+        metavar="env:NAME|file:PATH",
+        help="where the token is that senders must have; necessary unless the address is loopback",
+    )
+    receive.add_argument("--topic", help="events topic (default: the cluster's events_topic)")

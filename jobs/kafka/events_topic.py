@@ -54,6 +54,22 @@ class EventsTopic:
                 break
         self._producer.poll(0)
 
+    def deliver(self, envelope: Mapping[str, Any]) -> None:
+        """Send one JSON object, and return after the broker has acknowledged it. Several threads may call this."""
+        value = json.dumps(envelope, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+        outcome: list[KafkaError | None] = []
+        try:
+            self._producer.produce(self._topic, value=value, on_delivery=lambda error, _: outcome.append(error))
+        except BufferError:
+            raise UserError(f"Kafka at {self._servers} accepts messages too slowly: send again later.") from None
+        except KafkaException as error:
+            raise self._sentence(error.args[0]) from None
+        while not outcome:
+            # Calls back for the messages of all threads.
+            self._producer.poll(0.05)
+        if outcome[0] is not None:
+            raise self._sentence(outcome[0])
+
     def flush(self) -> None:
         """Return after the broker has acknowledged all messages."""
         left = self._producer.flush(SENT_WITHIN_S + RESPONSE_WITHIN_S)

@@ -37,7 +37,7 @@ class Broker:
 
     `overrides` are broker properties. A restart in the same folder gives the same cluster with its data. `joins` is a
     started broker; the new broker joins its cluster with another `node_id`, and is not a controller. `host` is the
-    address of this machine that clients use.
+    address of this machine that clients use. `plugins` is a folder with classes that the overrides may name.
     """
 
     def __init__(
@@ -49,6 +49,7 @@ class Broker:
         node_id: int = 1,
         joins: Broker | None = None,
         host: str = "127.0.0.1",
+        plugins: Path | None = None,
     ) -> None:
         self.node_id = node_id
         self._joins = joins
@@ -57,6 +58,7 @@ class Broker:
         self._overrides = dict(overrides or {})
         self._heap = heap
         self._host = host
+        self._plugins = plugins
         self._port, self.controller_port = free_ports(2)
         self._process: Supervised | None = None
 
@@ -148,8 +150,20 @@ class Broker:
             "background.threads": 2,
         }
 
+    def run_tool(self, main_class: str, *arguments: str) -> str:
+        """Run one of Kafka's command-line tools against this broker, and return what it printed.
+
+        Raises:
+            UserError: the tool failed.
+        """
+        command = self._java(main_class, "--bootstrap-server", self.bootstrap_servers, *arguments)
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise UserError(f"{main_class} failed: {(done.stderr or done.stdout).strip()[-300:]}")
+        return done.stdout
+
     def _java(self, main_class: str, *arguments: str | Path) -> list[str | Path]:
-        classpath = os.pathsep.join(str(jar) for jar in jars("kafka"))
+        classpath = os.pathsep.join(map(str, [*jars("kafka"), *([self._plugins] if self._plugins else [])]))
         # A small broker starts faster without the second compiler, and would gain little from it later.
         quick = ["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", *class_archive_file.options("kafka")]
         options = [f"-Xmx{self._heap}", *quick, "-Djava.awt.headless=true", *log_options(self.log_file)]

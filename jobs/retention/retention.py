@@ -23,7 +23,7 @@ from jobs.tables.engine import connect, quoted
 from jobs.tables.location import TableName, named_by_path
 from jobs.tables.silver_rows import dataset
 from jobs.tables.transactions import retry_commit
-from schemas.bronze import ADMIN_OBSERVATIONS, COORDINATOR_EVENTS, OFFSET_COMMITS, QUARANTINE
+from schemas.bronze import ADMIN_OBSERVATIONS, CLIENT_METRICS, COORDINATOR_EVENTS, OFFSET_COMMITS, QUARANTINE
 from schemas.operations import JOB_RUNS, LIMITS_REACHED, OPERATIONS, QUALITY_RESULTS
 from schemas.silver import (
     GENERATION_MEMBERS,
@@ -44,6 +44,7 @@ TIMES = {
     OFFSET_COMMITS: "last_commit_at",
     COORDINATOR_EVENTS: "event_at",
     ADMIN_OBSERVATIONS: "observed_at",
+    CLIENT_METRICS: "received_at",
     QUARANTINE: "record_at",
     JOB_RUNS: "told_at",
     QUALITY_RESULTS: "checked_at",
@@ -72,7 +73,7 @@ OVER = {
 
 def kept_days(settings: Settings) -> dict[Table, int]:
     """Return the days that each table keeps its rows; 0 means forever."""
-    rest = (COORDINATOR_EVENTS, ADMIN_OBSERVATIONS, QUARANTINE)
+    rest = (COORDINATOR_EVENTS, ADMIN_OBSERVATIONS, CLIENT_METRICS, QUARANTINE)
     operations = dict.fromkeys(OPERATIONS, settings.keep_operations_days)
     known = {OFFSET_COMMITS: settings.keep_commits_days, RESUME_POINTS: POINT_DAYS}
     return known | dict.fromkeys(rest, settings.keep_bronze_days) | operations

@@ -109,7 +109,8 @@ EVENT_SOURCE = {
     "topic": "topic to read for this source, in place of `events_topic`; ACLs restrict who may write to the topic",
     "header": "record header that its messages have exactly once, `NAME=VALUE`; none: all messages of the topic",
     "brokers": "ids of the brokers and controllers whose log lines the source may send; none: any",
-    "kinds": "permitted content: coordinator, controller or connect (log lines), mark, kubernetes, admin; none: any",
+    "kinds": "permitted content: coordinator, controller or connect (log lines), mark, kubernetes, client_metrics, "
+    "admin; none: any",
 }
 LOG = {
     "path": "path of the file; rotations are followed",

@@ -14,10 +14,11 @@ from typing import Any, NamedTuple
 
 from pipelines.coordinator_events import Unreadable
 from pipelines.kubernetes.events import facts_of_event, is_event
-from pipelines.kubernetes.otlp_values import facts_of_record, is_event_record, plain, records
+from pipelines.kubernetes.log_records import facts_of_record, is_event_record, records
 from pipelines.kubernetes.pod_facts import PodFact, RefusedFactError
 from pipelines.kubernetes.pods import facts_of_pod
 from pipelines.log_envelopes import LARGEST_MESSAGE, unwrap
+from pipelines.otlp.values import plain
 from schemas.json_depth import is_too_deep
 
 DEEPEST_OBJECT = 128

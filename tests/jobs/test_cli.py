@@ -103,7 +103,7 @@ SOURCE = '[clusters.a]\nbootstrap_servers = "x:1"\n[[clusters.a.event_sources]]\
         (SOURCE + 'topic = "t"\nbrokers = ["1"]', "brokers must be a list of broker ids"),
         (
             SOURCE + 'topic = "t"\nkinds = ["marks"]',
-            "kinds must be a list of coordinator, controller, connect, mark, kubernetes",
+            "kinds must be a list of coordinator, controller, connect, mark, kubernetes, client_metrics",
         ),
         (SOURCE + 'topic = "t"\nbroker = [1]', "did you mean brokers?"),
         ('[clusters.a]\nbootstrap_servers = "x:1"\nevents_max_message_bytes = 0', "must be at least 1 byte"),

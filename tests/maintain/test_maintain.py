@@ -27,12 +27,11 @@ from jobs.tables.new_rows import NewRows
 from jobs.tables.tables import FolderTables
 from jobs.tables.transactions import retry_commit, table_lock
 from pipelines.arrow_types import stored
-from schemas.bronze import COORDINATOR_RECORDS, COVERAGE, OFFSET_COMMITS
+from schemas.bronze import BRONZE, COORDINATOR_RECORDS, COVERAGE, OFFSET_COMMITS
 from schemas.operations import JOB_RUNS, QUALITY_RESULTS
 from schemas.silver import GENERATION_MEMBERS, GENERATIONS, GROUP_EVENTS, GROUPS, REBALANCES, SILVER, STALLS
 from tests.jobs.conftest import differing, silver
 from tests.maintain.conftest import (
-    FILLED,
     QUIET_MS,
     add,
     arrow,
@@ -94,7 +93,7 @@ def test_maintenance_leaves_fewer_rows_and_files_the_same_silver_and_nothing_new
         assert [file.rsplit("/", 1)[-1]] == [path.name for path in (recorded / table.name).glob("*.parquet")]
     assert standing == silver_again(recorded)
     assert 0 == read_on(spark, recorded, tmp_path / "stream")
-    assert [f"{len(SILVER) + len(FILLED) + 2} tables are unchanged."] == maintained(spark, recorded, **NEVER)
+    assert [f"{len(SILVER) + len(BRONZE)} tables are unchanged."] == maintained(spark, recorded, **NEVER)
 
 
 def test_what_is_appended_while_a_warehouse_is_maintained_is_neither_lost_nor_repeated(

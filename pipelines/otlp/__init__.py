@@ -1,0 +1,1 @@
+"""Values of OTLP/JSON, the JSON form of OpenTelemetry's protocol."""
