@@ -17,6 +17,9 @@ from jobs.config.terminal import say
 from jobs.kafka.admin_poll import MOVING_S, Poller
 from jobs.kafka.kafka_client import admin, topic_ends, unreachable
 from jobs.kafka.kafka_read import Range, RangeReader
+from pipelines.client_metrics.captured import captured
+from pipelines.client_metrics.messages import may_be_client_metrics, pushes
+from pipelines.decoding.record_times import instant
 from pipelines.event_sources import Claim, may_send
 from pipelines.kubernetes.messages import facts_of_message, may_be_kubernetes
 from pipelines.log_envelopes import Observation, unwrap
@@ -130,9 +133,14 @@ def _marks_of(topic: str, cluster: Cluster) -> Iterator[tuple[int, str]]:
 
 
 def _marks(records: Records, sources: Sequence[EventSource]) -> Iterator[tuple[int, str]]:
-    """Yield the timestamp of each mark and each change of a pod, in ms, and its JSON line."""
+    """Yield the timestamp of each mark, change of a pod and push of a consumer, in ms, and its JSON line."""
     for number, (value, at) in enumerate(zip(records.value, records.timestamp_ms.tolist(), strict=True)):
         headers = records.headers[number] if records.headers else ()
+        if value is not None and may_be_client_metrics(value) and may_send(Claim.CLIENT_METRICS, sources, headers):
+            found = pushes(value)
+            for row in found if isinstance(found, list) else ():
+                body = captured(row | {"received_at": instant(at)}) | {"observed_at_ms": at}
+                yield at, json.dumps(body, separators=(",", ":")) + "\n"
         if may_be_kubernetes(value) and may_send(Claim.KUBERNETES, sources, headers):
             for fact in facts_of_message(value):
                 yield at, json.dumps(fact.body | {"observed_at_ms": at}, separators=(",", ":")) + "\n"

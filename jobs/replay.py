@@ -27,6 +27,8 @@ from jobs.tables.create_tables import create_tables, needs_spark
 from jobs.tables.delta_io import claim
 from jobs.tables.new_rows import NewRows
 from pipelines.bronze_batch import bronze_rows
+from pipelines.client_metrics.captured import pushed_row
+from pipelines.client_metrics.messages import KIND as PUSHED
 from pipelines.coordinator_events import Unreadable
 from pipelines.decoding.source_record import SourceRecord
 from pipelines.kubernetes.observation_rows import rows_of_lines
@@ -36,7 +38,7 @@ from pipelines.log_layouts import layout, zone
 from pipelines.log_lines import PlacedLine, line_rows
 from pipelines.marks import mark
 from pipelines.observations import Refused
-from schemas.bronze import ADMIN_OBSERVATIONS, BRONZE, COORDINATOR_EVENTS, QUARANTINE
+from schemas.bronze import ADMIN_OBSERVATIONS, BRONZE, CLIENT_METRICS, COORDINATOR_EVENTS, QUARANTINE
 from schemas.gold import GOLD, MARKS
 from schemas.silver import REASSIGNMENT_TABLES, SILVER
 from schemas.states import QuarantineReason
@@ -159,9 +161,12 @@ def bronze_of(batch: CaptureRecords, cluster: str, meta: dict[str, Any], limits:
     lines = [PlacedLine(e.file, e.number, e.text, e.broker_id, e.is_oversized) for e in batch.lines]
     events, refused = line_rows(lines, cluster=cluster, layout=reader, zone=time_zone)
     rows[COORDINATOR_EVENTS.name] = events
-    seen, unreadable = _observations(cluster, batch.observations)
+    found = [(number, body) for number, body in batch.observations if not _is_push(body)]
+    seen, unreadable = _observations(cluster, found)
+    measured, unusable_pushes = _pushes(cluster, [each for each in batch.observations if _is_push(each[1])])
     pods, unusable, _ = rows_of_lines(lines, cluster=cluster)
-    rows[QUARANTINE.name] = [*rows.get(QUARANTINE.name, []), *refused, *unreadable, *unusable]
+    rows[QUARANTINE.name] = [*rows.get(QUARANTINE.name, []), *refused, *unreadable, *unusable, *unusable_pushes]
+    rows[CLIENT_METRICS.name] = measured
     rows[ADMIN_OBSERVATIONS.name] = [*seen, *pods]
     return rows
 
@@ -180,6 +185,24 @@ def _observations(cluster: str, lines: list[tuple[int, dict[str, Any] | Refused]
         else:
             seen.append(row | {"observed_at": found})
     return seen, refused
+
+
+def _is_push(body: dict[str, Any] | Refused) -> bool:
+    return not isinstance(body, Refused) and body.get("kind") == PUSHED
+
+
+def _pushes(cluster: str, lines: list[tuple[int, dict[str, Any] | Refused]]) -> tuple[list[Row], list[Row]]:
+    """Return rows of `client_metrics`, and rows of `quarantine` for unusable pushes."""
+    pushed: list[Row] = []
+    refused: list[Row] = []
+    for number, body in lines:
+        assert not isinstance(body, Refused)
+        row = pushed_row(body)
+        if isinstance(row, Unreadable):
+            refused.append(_quarantined(cluster, number, row.reason, row.detail, json.dumps(body)))
+        else:
+            pushed.append(row | {"cluster": cluster, "source_id": "admin.jsonl", "line_no": number})
+    return pushed, refused
 
 
 def _dated(kind: str, body: dict[str, Any], observed_at: datetime) -> datetime | Unreadable:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from dashboards.answers.group_advice import advice_of
 from dashboards.lake.lake import Lake, Row
+from dashboards.queries.measurements import measured_around
 from dashboards.queries.store import KnownSpan, Rebalance, Store, Wanted
 from dashboards.text import visible
 from dashboards.urlstate import LATEST, Window
@@ -32,7 +33,7 @@ class Why:
     asked for. If none was, `of_episode` is the number of generations of the newest episode, of which this one cost
     most; else it is 0. `verdict` is a row of `verdicts`; None if the rebalance is not judged (yet). `episode` has the
     sums of the episode's verdicts if it has several generations. `advice` has the rows of the group's newest advice,
-    the best first.
+    the best first. `measured` has what the members measured themselves around the rebalance (`measured_around`).
     """
 
     cluster: str
@@ -43,6 +44,7 @@ class Why:
     verdict: Row | None
     episode: list[Row]
     advice: list[Row]
+    measured: list[Row]
     seen: KnownSpan
 
 
@@ -67,7 +69,7 @@ def why(lake: Lake, group: str, *, cluster: str = "", at: tuple[int, int] | None
         generation, of_episode = _newest(store, row)
     else:
         generation, away_ms = _at(store, row, at)
-    found = _of(store, row, generation, away_ms=away_ms, of_episode=of_episode)
+    found = _of(lake, row, generation, away_ms=away_ms, of_episode=of_episode)
     assert found is not None, "its row was just read"
     return found
 
@@ -84,7 +86,7 @@ def why_generation(
     store = Store(lake)
     row = group_of(store, group, cluster)
     number = row["incarnation"] if incarnation is None else incarnation
-    found = _of(store, row, {"incarnation": number, "generation_id": generation})
+    found = _of(lake, row, {"incarnation": number, "generation_id": generation})
     if found is None:
         of = f" of incarnation {number}" if number else ""
         raise NoAnswerError(
@@ -94,9 +96,9 @@ def why_generation(
     return found
 
 
-def _of(store: Store, group: Row, generation: Row, *, away_ms: int = 0, of_episode: int = 0) -> Why | None:
+def _of(lake: Lake, group: Row, generation: Row, *, away_ms: int = 0, of_episode: int = 0) -> Why | None:
     """Return the answer for the `incarnation` and `generation_id` of a generation; None if it is unknown."""
-    cluster, name = group["cluster"], group["group_id"]
+    store, cluster, name = Store(lake), group["cluster"], group["group_id"]
     found = store.rebalance(cluster, name, generation["incarnation"], generation["generation_id"])
     seen = store.span(cluster)
     if found is None or seen is None:
@@ -111,6 +113,7 @@ def _of(store: Store, group: Row, generation: Row, *, away_ms: int = 0, of_episo
         verdict=store.verdict(cluster, name, g["incarnation"], g["generation_id"]),
         episode=store.episode_verdicts(episode) if episode is not None and episode["generations"] > 1 else [],
         advice=advice_of(store, cluster, name),
+        measured=measured_around(lake, cluster, name, ended(g)),
         seen=seen,
     )
 

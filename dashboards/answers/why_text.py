@@ -11,8 +11,10 @@ from dashboards.answers.written import at, wrapped
 from dashboards.lake.lake import Row
 from dashboards.text import duration, instant, span, visible
 from dashboards.views import sentences
+from dashboards.views.clients.measured import measured_sentences
 from dashboards.views.verdict_words import blamed, cause_of, hosts_of, instances_of, lost_of, opening
 from dashboards.zone import zone
+from schemas.bronze import CLIENT_METRICS
 from schemas.states import GroupProtocol, Verdict
 from schemas.written import amount, count
 
@@ -66,6 +68,8 @@ def _lines(found: Why, url: str, now_ms: int, stale_ms: int) -> Iterator[str]:
     if verdict is not None:
         for line in verdict["proof"][:PROOFS]:
             yield f"{'Proof':<{LABEL}}{visible(line, 300)}"
+    for sentence in measured_sentences(found.measured, [*found.found.previous_members, *found.found.members]):
+        yield _labelled("Measured", sentence)
     yield f"{'Page':<{LABEL}}{url}"
 
 
@@ -121,6 +125,7 @@ def why_values(found: Why, url: str, *, now_ms: int, stale_ms: int) -> dict[str,
         "advice": None
         if best is None
         else {name: best[name] for name in ADVISED} | {"settings": dict(best["settings"])},
+        "measured": [_measured(row) for row in found.measured],
         "url": url,
     }
 
@@ -133,3 +138,15 @@ VERDICT = (
 
 ADVISED = ("action", "status", "explanation", "lost_now", "saving", "saving_low", "saving_high", "preconditions")
 """Columns of `advice` in the answer."""
+
+PLACE = ("cluster", "group_id", "source_id", "line_no", "source_binding")
+"""Columns that say where a push was read, or that the answer has already."""
+
+
+def _measured(row: Row) -> dict[str, Any]:
+    """Return what a member pushed as values of JSON."""
+    return {
+        column.name: at(row[column.name]) if column.type == "TIMESTAMP" else row[column.name]
+        for column in CLIENT_METRICS.columns
+        if column.name not in PLACE
+    }

@@ -19,7 +19,8 @@ from dashboards.queries.store import KnownSpan, Store
 from dashboards.text import ABSENT, duration, host, instant, member_label, resource, span, visible
 from dashboards.urlstate import ALL, State, Window
 from dashboards.views import diagnoses, log_sources, patterns, sentences
-from dashboards.views.client_libraries import libraries_sentence
+from dashboards.views.clients.libraries import libraries_sentence
+from dashboards.views.clients.measured import software_sentence
 from dashboards.views.components import (
     aria,
     document_link,
@@ -87,6 +88,7 @@ def render(store: Store, state: State, now: int) -> list[Component]:
             + all_resumed(stalls.rows, unit)
             + sentences.waited(waits)
             + libraries_sentence(rows.libraries)
+            + software_sentence(rows.software)
             + sentences.unread_note(rows.gaps.rows)
             + _shown(drawn, lived, owned, capped=timeline.is_capped),
             drawn.figure,

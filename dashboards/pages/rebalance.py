@@ -10,10 +10,12 @@ from dash.development.base_component import Component
 from dashboards.figures.waterfall import RESOURCES_SHOWN, SCALE, began, marked_waterfall, stopped
 from dashboards.lake.lake import Row
 from dashboards.queries.lag import lag_sentence
+from dashboards.queries.measurements import measured_around
 from dashboards.queries.store import Rebalance, Store
 from dashboards.text import ABSENT, between, duration, instant, member_label, resource, span, visible
 from dashboards.urlstate import State, Window
 from dashboards.views import log_sources, sentences
+from dashboards.views.clients.measured import HEAD, measured_cells, measured_text
 from dashboards.views.components import (
     Cell,
     aria,
@@ -42,6 +44,7 @@ from dashboards.views.rebalance_facts import (
     start_of,
     window_text,
 )
+from dashboards.views.timelines.segments import ended
 from dashboards.views.verdicts import verdict_panel, verdict_sentence
 from dashboards.zone import zone
 from schemas.written import count
@@ -96,6 +99,7 @@ def render(store: Store, state: State, now: int) -> list[Component]:  # noqa: AR
         html.Div([_why(found), _cost(found)], className="columns"),
         _moves(found),
         _members(found),
+        html.Div(_measured(measured_around(store.lake, state.cluster, group, ended(found.generation)), found)),
         log_sources.each_line(store.lines(state.cluster, group, whole)),
     ]
 
@@ -221,6 +225,16 @@ def _moves(found: Rebalance) -> Component:
     )
     body = table(head, rows, empty=f"No {word} stopped.")
     return html.Section([html.H2("What moved"), html.P(summary, className="summary"), body], className="panel")
+
+
+def _measured(rows: Sequence[Row], found: Rebalance) -> list[Component]:
+    """Return the panel with what the members measured themselves; nothing if none pushed."""
+    if not rows:
+        return []
+    text = measured_text(rows, [*found.previous_members, *found.members])
+    body = table(HEAD, [measured_cells(row) for row in rows[:TABLE_ROWS]])
+    name = html.H2("What the members measured")
+    return [html.Section([name, html.P(text, className="summary"), body], className="panel")]
 
 
 def _owner(member_id: str | None, known: dict[str, str]) -> str:

@@ -7,13 +7,16 @@ from dataclasses import dataclass
 from dashboards.lake.lake import Row, Rows
 from dashboards.queries.ahead import ahead
 from dashboards.queries.lag import Behind
+from dashboards.queries.measurements import software_of
 from dashboards.queries.store import Store
 from dashboards.urlstate import Window
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupRows:
-    """The rows of one group in a window. The methods of the same names in `Store` describe them."""
+    """The rows of one group in a window. The methods of the same names in `Store` describe them; `software` is that of
+    `software_of`.
+    """
 
     generations: Rows
     members: Rows
@@ -23,6 +26,7 @@ class GroupRows:
     marks: list[Row]
     verdicts: list[Row]
     libraries: list[Row]
+    software: list[Row]
     behind: list[Behind]
     patterns: list[Row]
     diagnosis: list[Row]
@@ -38,6 +42,7 @@ def group_rows(store: Store, cluster: str, group: str, window: Window) -> GroupR
     verdicts, libraries = ahead(store.group_verdicts, *of), ahead(store.libraries, *of)
     behind, patterns = ahead(store.behind, *of), ahead(store.patterns, *of)
     diagnosis, lines = ahead(store.diagnosis, *of), ahead(store.lines, *of)
+    software = ahead(software_of, store.lake, *of)
     return GroupRows(
         generations=generations.result(),
         members=members.result(),
@@ -47,6 +52,7 @@ def group_rows(store: Store, cluster: str, group: str, window: Window) -> GroupR
         marks=marks.result(),
         verdicts=verdicts.result(),
         libraries=libraries.result(),
+        software=software.result(),
         behind=behind.result(),
         patterns=patterns.result(),
         diagnosis=diagnosis.result(),

@@ -13,7 +13,7 @@ from dashboards.lake.lake import Row
 from dashboards.queries.store import Store
 from dashboards.text import ABSENT, duration, host, instant, member_label, span, visible
 from dashboards.urlstate import State, Window
-from dashboards.views.client_libraries import library
+from dashboards.views.clients.libraries import library
 from dashboards.views.components import Cell, aria, facts, table
 from dashboards.views.ranges import keyed
 from dashboards.views.theme import STYLES

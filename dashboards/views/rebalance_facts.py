@@ -7,7 +7,7 @@ from dashboards.queries.store import Rebalance
 from dashboards.text import ABSENT, amount, duration, host, instant, member_label, span, visible
 from dashboards.urlstate import Window
 from dashboards.views import sentences
-from dashboards.views.client_libraries import library
+from dashboards.views.clients.libraries import library
 from dashboards.views.fact import PROOF, Fact
 from dashboards.views.marks import NEAR_MS
 from dashboards.views.resume_position import resumed_from

@@ -6,7 +6,7 @@ so that relative ranges show something. Rows of recorded captures are in `testin
 
 from __future__ import annotations
 
-from testing.sample.cluster import announced, coverage, deploys, moves, setting_changes, storms, verdicts
+from testing.sample.cluster import announced, coverage, deploys, moves, pushes, setting_changes, storms, verdicts
 from testing.sample.groups import churny, cooperative, guessed, hostile, nightly, operations, static, stuck, unknown
 from testing.sample.history import CLUSTER, History
 from testing.sample.tables import Rows, merge, write
@@ -30,4 +30,5 @@ def everyday(now: int) -> Rows:
         deploys(now),
         setting_changes(now),
         verdicts(churny(now)),
+        pushes(churny(now)),
     )

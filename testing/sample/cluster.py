@@ -166,3 +166,39 @@ def verdicts(history: Rows) -> Rows:
             "proof": [f"record {g['source_offset']} of __consumer_offsets-7", "coordinator moved (broker 2 took over)"],
         })  # fmt: skip
     return {"verdicts": out}
+
+
+PUSHED_EACH_MS = 300_000
+
+
+def pushes(history: Rows, software: str = "apache-kafka-java") -> Rows:
+    """What the members of one group's history pushed every five minutes (KIP-714).
+
+    A member that the poll timeout ended had been away from poll for longer than it allows.
+    """
+    late = {g["trigger_member_id"] for g in history["generations"] if g["trigger"] == "poll_timeout"}
+    until = max(g["joined_at"] for g in history["generations"])
+    spans: dict[str, dict[str, Any]] = {}
+    for row in sorted(history["generation_members"], key=lambda row: row["valid_from_at"]):
+        span = spans.setdefault(row["member_id"], row | {"since": row["valid_from_at"]})
+        span["valid_to_at"] = row["valid_to_at"]
+    out: list[dict[str, Any]] = []
+    for member_id, row in spans.items():
+        times = range(row["since"] + 60_000, row["valid_to_at"] or until + PUSHED_EACH_MS, PUSHED_EACH_MS)
+        for number, at in enumerate(times):
+            is_late = member_id in late and number == len(times) - 1
+            out.append({
+                "cluster": row["cluster"], "source_id": f"regroup-events-0#{len(out)}", "line_no": len(out),
+                "group_id": row["group_id"], "member_id": member_id, "measured_at": at, "received_at": at + 80,
+                "client_instance_id": f"{member_id[:20]}=", "group_instance_id": row["group_instance_id"],
+                "client_id": row["client_id"], "software_name": software, "software_version": "4.1.0",
+                "assigned_partitions": len(row["assigned"] or ()), "counted_from_at": max(row["since"], at - 300_000),
+                "rebalances": 0 if number else 1, "failed_rebalances": 0, "rebalance_ms": 0.0 if number else 1840.0,
+                "rebalance_ms_avg": 1840.0, "rebalance_ms_max": 1840.0,
+                "last_rebalance_at_earliest": row["since"] - 1000, "last_rebalance_at_latest": row["since"],
+                "last_poll_at_earliest": at - 1400, "last_poll_at_latest": at - 400,
+                "poll_gap_ms_avg": 230.0, "poll_gap_ms_max": 312_000.0 if is_late else 480.0, "poll_idle_ratio": 0.52,
+                "assigned_callback_ms_max": 12.0, "revoked_callback_ms_max": 3200.0 if is_late else 35.0,
+                "commit_ms_avg": 4.2, "commit_ms_max": 11.0,
+            })  # fmt: skip
+    return {"client_metrics": out}

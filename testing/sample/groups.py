@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from testing.sample.cluster import setting_changes
+from testing.sample.cluster import pushes, setting_changes
 from testing.sample.history import CLUSTER, History
 from testing.sample.tables import Rows, merge
 
@@ -91,7 +91,8 @@ def hostile(now: int, ids: Iterable[str]) -> Rows:
         h.rebalance(t, [a], "first_member", by=a, reason=text)
         h.rebalance(t + 300_000, [a, b], "member_joined", by=b, slowest=a, reason=text)
         h.event(t + 400_000, "settings_changed", b, detail=text)
-        merge(out, h.end(now, first_seen=t), operations(now, text), setting_changes(now, text, text))
+        history = h.end(now, first_seen=t)
+        merge(out, history, pushes(history, text), operations(now, text), setting_changes(now, text, text))
     return out
 
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 from deltalake import write_deltalake
 
 from pipelines.arrow_types import TYPES as STORED
-from schemas.bronze import ADMIN_OBSERVATIONS, COORDINATOR_EVENTS, COVERAGE, OFFSET_COMMITS, QUARANTINE
+from schemas.bronze import ADMIN_OBSERVATIONS, CLIENT_METRICS, COORDINATOR_EVENTS, COVERAGE, OFFSET_COMMITS, QUARANTINE
 from schemas.gold import (
     ABSENCE_COSTS,
     BY_GROUP,
@@ -68,7 +68,8 @@ def schema(table: Table) -> pa.Schema:
 
 def write(warehouse: Path, rows: Rows, mode: Literal["append", "overwrite"] = "append") -> None:
     known = (*SILVER, *REASSIGNMENT_TABLES, VERDICTS, DEPLOYS, SETTING_CHANGES, STORMS, MARKS, *OPERATIONS)
-    for table in (*known, COVERAGE, QUARANTINE, ADMIN_OBSERVATIONS, OFFSET_COMMITS, COORDINATOR_EVENTS):
+    bronze = (COVERAGE, QUARANTINE, ADMIN_OBSERVATIONS, CLIENT_METRICS, OFFSET_COMMITS, COORDINATOR_EVENTS)
+    for table in (*known, *bronze):
         shape = schema(table)
         data = [
             {

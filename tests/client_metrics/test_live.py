@@ -15,6 +15,7 @@ import pytest
 from confluent_kafka import Consumer
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from jobs.cli import main
 from jobs.client_metrics.receiver import MetricsReceiver
 from jobs.config.clusters import Cluster
 from jobs.ingest import Writer
@@ -31,6 +32,7 @@ from jobs.tables.delta_io import table_path
 from schemas.bronze import BRONZE, CLIENT_METRICS, QUARANTINE
 from testing.client_metrics.broker import broker, subscribe
 from testing.waiting import wait_until
+from tests.client_metrics.test_messages import without_place
 
 TOKEN = "a-token-of-brokers"
 TOPIC, GROUP, PARTITIONS = "regroup-events", "billing", 4
@@ -112,6 +114,8 @@ def test_each_consumer_s_own_figures_are_rows_with_its_member_id(running, spark,
     assert sum(rebalances) >= 2
     assert sum(row["rebalance_ms"] or 0 for row in found if row["client_id"] == "rd-0") > 0
     assert max(row["assigned_partitions"] or 0 for row in found) == PARTITIONS
+    again = of_capture(kafka, tmp_path)
+    assert [without_place(row) for row in found] == [without_place(row) for row in again]
 
 
 def members(kafka: Broker) -> list:
@@ -125,9 +129,21 @@ def tables(spark, folder: Path, kafka: Broker) -> list[dict]:
     create_tables(spark, folder, BRONZE)
     writer = Writer(stream=events(cluster, tasks=1), warehouse=folder)
     Streams([partial(writer.start, spark, {"availableNow": True})]).wait()
-    assert 0 == deltalake.DeltaTable(table_path(folder, QUARANTINE)).to_pyarrow_table().num_rows
-    found = deltalake.DeltaTable(table_path(folder, CLIENT_METRICS)).to_pyarrow_table().to_pylist()
-    return sorted(found, key=lambda row: row["measured_at"])
+    return rows_in(folder)
+
+
+def of_capture(kafka: Broker, folder: Path) -> list[dict]:
+    """The rows of `client_metrics` of a capture of this cluster, as `replay` writes them."""
+    target = ["--bootstrap-servers", kafka.bootstrap_servers, "--out", str(folder / "capture"), "--duration", "0"]
+    assert 0 == main(["capture", *target])
+    assert 0 == main(["replay", str(folder / "capture"), "--warehouse", str(folder / "replayed")])
+    return rows_in(folder / "replayed")
+
+
+def rows_in(warehouse: Path) -> list[dict]:
+    assert 0 == deltalake.DeltaTable(table_path(warehouse, QUARANTINE)).to_pyarrow_table().num_rows
+    found = deltalake.DeltaTable(table_path(warehouse, CLIENT_METRICS)).to_pyarrow_table().to_pylist()
+    return sorted(found, key=lambda row: (row["measured_at"], row["client_id"]))
 
 
 def test_a_broker_goes_on_and_says_so_while_nothing_takes_the_metrics(running) -> None:

@@ -17,6 +17,7 @@ from dashboards.queries.store import Store
 from dashboards.text import duration, instant, visible
 from dashboards.urlstate import State, Window
 from dashboards.views import rebalance_facts, sentences, verdict_words
+from dashboards.views.clients import measured
 from dashboards.views.fact import Fact
 from dashboards.views.marks import time_since_mark
 from dashboards.zone import zone
@@ -72,6 +73,7 @@ def of_rebalance(lake: Lake, found: Why) -> Incident:
                 head=rebalance_facts.member_head(g),
                 rows=[rebalance_facts.member_cells(g, m) for m in members[:MEMBERS_LISTED]],
             ),
+            *_measured(found),
             Section(name=COST, facts=rebalance_facts.cost_facts(found.found)),
         ],
         advice=[(group, advised(store, found.group))],
@@ -80,7 +82,7 @@ def of_rebalance(lake: Lake, found: Why) -> Incident:
             ("The group, 15 min around", group_path(found, rebalance_facts.around(g))),
             ("Advice for the group", State(page=None).href("advice", q=group[:512])),
         ],
-        values={name: values[name] for name in ("group_id", "rebalance", "verdict", "episode")}
+        values={name: values[name] for name in ("group_id", "rebalance", "verdict", "episode", "measured")}
         | {"members": [member_values(m) for m in members]},
         notices=notices(found),
         open_text=open_text(found),
@@ -112,6 +114,18 @@ def verdict_sections(found: Why) -> Iterator[Section]:
             *(Fact("Proof", visible(each, 300)) for each in row["proof"]),
         ],
     )
+
+
+def _measured(found: Why) -> Iterator[Section]:
+    """Yield what the members measured themselves; nothing if none pushed."""
+    if found.measured:
+        members = [*found.found.previous_members, *found.found.members]
+        yield Section(
+            name="What the members measured",
+            text=measured.measured_text(found.measured, members),
+            head=measured.HEAD,
+            rows=[measured.measured_cells(row) for row in found.measured[:MEMBERS_LISTED]],
+        )
 
 
 def _episode(found: Why) -> Iterator[str]:

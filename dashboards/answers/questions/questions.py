@@ -194,6 +194,7 @@ QUESTIONS: Sequence[ApiQuestion] = (
             "verdict": "what is to blame, with cause, instances, hosts, proof and loss; null if not judged",
             "episode": "sums of all rebalances of its episode by verdict",
             "advice": "the best recommended change; null if there is none",
+            "measured": "what the members pushed last before its end and first after it (KIP-714); empty if none did",
             "url": "the page of the rebalance",
         },
         answer=_why,

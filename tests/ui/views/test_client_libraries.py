@@ -6,7 +6,7 @@ from dashboards.app import page
 from dashboards.lake.lake import LocalLake
 from dashboards.queries.store import Store
 from dashboards.text import ABSENT
-from dashboards.views.client_libraries import libraries_sentence, library
+from dashboards.views.clients.libraries import libraries_sentence, library
 from testing import sample
 from tests.ui.reading import words
 

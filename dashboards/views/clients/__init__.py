@@ -1,0 +1,1 @@
+"""What is known of the client programs of members: their library, and what they measured themselves."""
