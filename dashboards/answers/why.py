@@ -113,7 +113,7 @@ def _of(lake: Lake, group: Row, generation: Row, *, away_ms: int = 0, of_episode
         verdict=store.verdict(cluster, name, g["incarnation"], g["generation_id"]),
         episode=store.episode_verdicts(episode) if episode is not None and episode["generations"] > 1 else [],
         advice=advice_of(store, cluster, name),
-        measured=measured_around(lake, cluster, name, ended(g)),
+        measured=measured_around(lake, found),
         seen=seen,
     )
 

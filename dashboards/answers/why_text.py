@@ -68,7 +68,7 @@ def _lines(found: Why, url: str, now_ms: int, stale_ms: int) -> Iterator[str]:
     if verdict is not None:
         for line in verdict["proof"][:PROOFS]:
             yield f"{'Proof':<{LABEL}}{visible(line, 300)}"
-    for sentence in measured_sentences(found.measured, [*found.found.previous_members, *found.found.members]):
+    for sentence in measured_sentences(found.measured, found.found.everybody):
         yield _labelled("Measured", sentence)
     yield f"{'Page':<{LABEL}}{url}"
 

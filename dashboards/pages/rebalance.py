@@ -44,7 +44,6 @@ from dashboards.views.rebalance_facts import (
     start_of,
     window_text,
 )
-from dashboards.views.timelines.segments import ended
 from dashboards.views.verdicts import verdict_panel, verdict_sentence
 from dashboards.zone import zone
 from schemas.written import count
@@ -99,7 +98,7 @@ def render(store: Store, state: State, now: int) -> list[Component]:  # noqa: AR
         html.Div([_why(found), _cost(found)], className="columns"),
         _moves(found),
         _members(found),
-        html.Div(_measured(measured_around(store.lake, state.cluster, group, ended(found.generation)), found)),
+        html.Div(_measured(measured_around(store.lake, found), found)),
         log_sources.each_line(store.lines(state.cluster, group, whole)),
     ]
 
@@ -231,7 +230,7 @@ def _measured(rows: Sequence[Row], found: Rebalance) -> list[Component]:
     """Return the panel with what the members measured themselves; nothing if none pushed."""
     if not rows:
         return []
-    text = measured_text(rows, [*found.previous_members, *found.members])
+    text = measured_text(rows, found.everybody)
     body = table(HEAD, [measured_cells(row) for row in rows[:TABLE_ROWS]])
     name = html.H2("What the members measured")
     return [html.Section([name, html.P(text, className="summary"), body], className="panel")]

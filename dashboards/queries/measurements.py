@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dashboards.lake.lake import Lake, Row, moment
 from dashboards.queries.gold_store import of_window, window_parameters
+from dashboards.queries.store import Rebalance
 from dashboards.urlstate import Window
 
 MEASURED_ROWS = 2_000
@@ -35,14 +36,17 @@ LIMIT $cap
 """
 
 
-def measured_around(lake: Lake, cluster: str, group: str, at: int) -> list[Row]:
-    """Return the last push of each member before a time in milliseconds and the first one after it, by member and time.
+def measured_around(lake: Lake, found: Rebalance) -> list[Row]:
+    """Return the last push of each member before the end of a rebalance and the first one after it, by member and time.
 
-    Only pushes within `REACH_MS` are looked for. `at` is by the broker's clock, the pushes by those of the clients.
+    Only pushes within `REACH_MS` are looked for. The end is by the broker's clock, the pushes by those of the clients.
     """
+    at, g = found.ended_at, found.generation
     near = Window(at - REACH_MS, at + REACH_MS, is_live=False)
-    parameters = {"cluster": cluster, "group": group, "at": moment(at), **window_parameters(near)}
-    return lake.query(MEASURED, of_window(near, "client_metrics"), MEASURED_ROWS, parameters).rows
+    parameters = {"cluster": g["cluster"], "group": g["group_id"], "at": moment(at), **window_parameters(near)}
+    rows = lake.query(MEASURED, of_window(near, "client_metrics"), MEASURED_ROWS, parameters).rows
+    known = {member["member_id"] for member in found.everybody}
+    return [row for row in rows if row["member_id"] in known]
 
 
 def software_of(lake: Lake, cluster: str, group: str, window: Window) -> list[Row]:

@@ -130,9 +130,20 @@ class Rebalance:
     episode: Row | None
 
     @property
+    def everybody(self) -> list[Row]:
+        """Return the members before the rebalance, then those after it."""
+        return [*self.previous_members, *self.members]
+
+    @property
     def named(self) -> list[Row]:
         """Return every row that names a member."""
-        return [*self.previous_members, *self.members, *self.events]
+        return [*self.everybody, *self.events]
+
+    @property
+    def ended_at(self) -> int:
+        """Return when the rebalance completed (of a loop the last), or its join phase if it did not, in ms."""
+        g = self.generation
+        return int(g.get("last_completed_at") or g["completed_at"] or g["joined_at"])
 
     @property
     def stopped(self) -> list[Row]:

@@ -119,10 +119,9 @@ def verdict_sections(found: Why) -> Iterator[Section]:
 def _measured(found: Why) -> Iterator[Section]:
     """Yield what the members measured themselves; nothing if none pushed."""
     if found.measured:
-        members = [*found.found.previous_members, *found.found.members]
         yield Section(
             name="What the members measured",
-            text=measured.measured_text(found.measured, members),
+            text=measured.measured_text(found.measured, found.found.everybody),
             head=measured.HEAD,
             rows=[measured.measured_cells(row) for row in found.measured[:MEMBERS_LISTED]],
         )

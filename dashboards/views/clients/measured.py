@@ -106,8 +106,10 @@ def _in_rebalances(row: Row) -> str:
     """Return `2.4 s in 1 rebalance since 12:03:07`. Only Java counts the rebalances."""
     if row["rebalance_ms"] is None:
         return ABSENT
-    number = "" if row["rebalances"] is None else f" in {count(row['rebalances'], 'rebalance')}"
     since = "" if row["counted_from_at"] is None else f" since {clock(row['counted_from_at'])}"
+    if not row["rebalance_ms"] and not row["rebalances"]:
+        return f"none{since}"
+    number = "" if row["rebalances"] is None else f" in {count(row['rebalances'], 'rebalance')}"
     return f"{duration(row['rebalance_ms'])}{number}{since}"
 
 
