@@ -5,12 +5,12 @@ topic.
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 from jobs.client_metrics.otlp_requests import check_installed
 from jobs.client_metrics.receiver import PATH, MetricsReceiver
 from jobs.config.bearer import bearer_token
 from jobs.config.errors import UserError
+from jobs.config.listening import listening
 from jobs.config.receivers import is_loopback
 from jobs.config.terminal import say
 from jobs.kafka.events_topic import EventsTopic
@@ -28,7 +28,7 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
         UserError: the address, the token, the broker, the topic or the permission is missing or wrong.
     """
     check_installed()
-    host, port = _address(args.listen)
+    host, port = listening(args.listen)
     if args.token and not args.token.startswith(("env:", "file:")):
         # Everybody on this machine can read the arguments of a process.
         raise UserError("--token must be env:NAME or file:PATH, not the token itself.")
@@ -47,14 +47,3 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
     say(f"receiving metrics at http://{args.listen.removesuffix(str(port))}{receiver.port}{PATH}")
     receiver.run()
     return 0
-
-
-def _address(listen: str) -> tuple[str, int]:
-    try:
-        found = urlsplit(f"//{listen}")
-        host, port = found.hostname, found.port
-    except ValueError:
-        host = port = None
-    if host is None or port is None:
-        raise UserError(f"--listen must be HOST:PORT, such as 0.0.0.0:4318, but is {listen[:60]!r}.")
-    return host, port

@@ -27,6 +27,8 @@ def add_lab(lab: argparse.ArgumentParser) -> None:
         "--scenario", metavar="NAME[,NAME...]", default="churn", help=f"{SCENARIOS} (default: %(default)s)"
     )
     lab.add_argument("--seed", type=int, default=1, help="random seed of the scenario")
+    lab.add_argument("--listen", metavar="HOST:PORT", help="address of the broker for clients (default: a free port)")
+    lab.add_argument("--directory", type=Path, metavar="DIR", help="folder of the cluster, kept (default: temporary)")
 
 
 def add_capture(capture: argparse.ArgumentParser) -> None:

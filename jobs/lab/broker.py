@@ -37,7 +37,8 @@ class Broker:
 
     `overrides` are broker properties. A restart in the same folder gives the same cluster with its data. `joins` is a
     started broker; the new broker joins its cluster with another `node_id`, and is not a controller. `host` is the
-    address of this machine that clients use. `plugins` is a folder with classes that the overrides may name.
+    address of this machine that clients use, and `port` its port, or 0 for a free one. `plugins` is a folder with
+    classes that the overrides may name.
     """
 
     def __init__(
@@ -49,6 +50,7 @@ class Broker:
         node_id: int = 1,
         joins: Broker | None = None,
         host: str = "127.0.0.1",
+        port: int = 0,
         plugins: Path | None = None,
     ) -> None:
         self.node_id = node_id
@@ -59,7 +61,8 @@ class Broker:
         self._heap = heap
         self._host = host
         self._plugins = plugins
-        self._port, self.controller_port = free_ports(2)
+        free, self.controller_port = free_ports(2)
+        self._port, self._is_chosen = port or free, bool(port)
         self._process: Supervised | None = None
 
     @property
@@ -71,9 +74,15 @@ class Broker:
         """Format the storage on first use, start the broker, and return when it answers requests.
 
         Raises:
-            UserError: the broker ended or did not answer within a minute.
+            UserError: the folder or the chosen port cannot be used, or the broker ended or did not answer within a
+                minute.
         """
-        self.directory.mkdir(parents=True, exist_ok=True)
+        try:
+            self.directory.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            why = f"cannot be created ({error.strerror}): name another"
+            raise UserError(f"The folder {self.directory} {why}.") from None
+        self._check_port()
         properties = self._write_configuration()
         if not (self.directory / "data" / "meta.properties").exists():
             self._format(properties)
@@ -110,6 +119,18 @@ class Broker:
 
     def __exit__(self, *_: object) -> None:
         self.stop()
+
+    def _check_port(self) -> None:
+        """Refuse a chosen port that this machine does not have free. What listens there would answer instead."""
+        if not self._is_chosen:
+            return
+        try:
+            socket.create_server((self._host, self._port)).close()
+        except OSError:
+            raise UserError(
+                f"No broker can listen on {self._host}:{self._port}: the port is in use, or the address is not one of "
+                "this machine. Name another."
+            ) from None
 
     def _write_configuration(self) -> Path:
         settings = self._settings() | self._overrides

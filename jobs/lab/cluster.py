@@ -16,19 +16,27 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
+LOOPBACK = ("127.0.0.1", 0)
+
 
 class LocalCluster:
-    """Brokers on free ports during a `with` block. The first is also the controller, so it must keep running."""
+    """Brokers during a `with` block. The first is also the controller, so it must keep running.
 
-    def __init__(self, folder: Path, *, brokers: int = 1, overrides: Mapping[str, object]) -> None:
+    `address` is the host and port of the first one, and the host of the others; 0 is a free port, as theirs are.
+    """
+
+    def __init__(
+        self, folder: Path, *, brokers: int = 1, overrides: Mapping[str, object], address: tuple[str, int] = LOOPBACK
+    ) -> None:
         copies = min(brokers, 3)
         replicated = {"offsets.topic.replication.factor": copies, "share.coordinator.state.topic.replication.factor": 1}
         settings = {**replicated, "share.coordinator.state.topic.min.isr": 1, **overrides}
-        first = Broker(folder, overrides=settings)
+        host, port = address
+        first = Broker(folder, overrides=settings, host=host, port=port)
         self.brokers = [first]
         for node_id in range(2, brokers + 1):
             other = folder / f"broker-{node_id}"
-            self.brokers.append(Broker(other, overrides=settings, heap="256m", node_id=node_id, joins=first))
+            self.brokers.append(Broker(other, overrides=settings, heap="256m", node_id=node_id, joins=first, host=host))
         self._copies = copies
         self._running = ExitStack()
 

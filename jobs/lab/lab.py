@@ -15,9 +15,11 @@ from typing import TYPE_CHECKING, Self
 
 from confluent_kafka import Producer
 
+from jobs.config.clusters import Cluster
+from jobs.config.listening import listening
 from jobs.config.terminal import say
 from jobs.lab import churn
-from jobs.lab.cluster import LocalCluster
+from jobs.lab.cluster import LOOPBACK, LocalCluster
 from jobs.lab.members import GroupPlan, RunningGroup
 from jobs.lab.other_members import JavaPlan
 from jobs.lab.scenario import Scenario
@@ -36,15 +38,22 @@ DISTINCT_VALUES = 50
 class Lab:
     """A scenario that runs in one folder during a `with` block. All its processes end with this process.
 
-    The same `seed` gives the same scripts. `say` receives one line for every action of a script.
+    The same `seed` gives the same scripts. `say` receives one line for every action of a script. `address` is that of
+    the first broker.
     """
 
     def __init__(
-        self, directory: Path, scenario: Scenario, *, seed: int = 1, say: Callable[[str], None] = lambda _: None
+        self,
+        directory: Path,
+        scenario: Scenario,
+        *,
+        seed: int = 1,
+        say: Callable[[str], None] = lambda _: None,
+        address: tuple[str, int] = LOOPBACK,
     ) -> None:
         overrides = {"group.initial.rebalance.delay.ms": 1000, **scenario.overrides}
         self.directory = directory.resolve()
-        self.cluster = LocalCluster(self.directory, brokers=scenario.brokers, overrides=overrides)
+        self.cluster = LocalCluster(self.directory, brokers=scenario.brokers, overrides=overrides, address=address)
         self._scenario = scenario
         self._seed = seed
         self._say = say
@@ -127,22 +136,26 @@ class Lab:
 
 
 def run(_settings: Settings, args: argparse.Namespace) -> int:
-    """Run the `lab` command in a temporary folder until Ctrl-C or SIGTERM, with the scenario and seed of `args`.
+    """Run the `lab` command until Ctrl-C or SIGTERM, with the scenario and seed of `args`.
+
+    Without `--directory`, its folder is temporary.
 
     Raises:
-        UserError: a scenario is unknown, or one of its dependencies is missing.
+        UserError: a scenario is unknown, one of its dependencies is missing, or the folder or address cannot be used.
     """
+    address = listening(args.listen) if args.listen else LOOPBACK
     scenario, left_out = chosen(args.scenario)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with ExitStack() as stack:
-        directory = Path(
+        directory = args.directory or Path(
             stack.enter_context(tempfile.TemporaryDirectory(prefix="regroup-lab-", ignore_cleanup_errors=True))
         )
         _print("starting brokers" if scenario.brokers > 1 else "starting a broker")
         for sentence in left_out:
             _print(sentence)
         try:
-            lab = stack.enter_context(Lab(directory, scenario, seed=args.seed, say=_print))
+            lab = stack.enter_context(Lab(directory, scenario, seed=args.seed, say=_print, address=address))
+            lab.create_topic(Cluster(name="lab", bootstrap_servers=lab.bootstrap_servers).events_topic)
             logs = ", ".join(str(log) for log in [*lab.broker_logs.values(), *lab.worker_logs])
             _print(f"bootstrap servers {lab.bootstrap_servers}, broker log {logs}; Ctrl-C stops it")
             threading.Event().wait()

@@ -12,6 +12,7 @@ from ruamel.yaml import YAML
 
 from jobs.alerting.metrics_server import metrics_token
 from jobs.command_line.parser import parser
+from jobs.config.listening import listening
 from jobs.config.settings import Settings
 from jobs.pages import access
 from testing.alerts.receiving import program
@@ -38,9 +39,10 @@ def test_everything_that_is_mounted_is_there() -> None:
         assert (FOLDER / source).exists(), source
     for secret in COMPOSE["secrets"].values():
         assert (FOLDER / secret["file"]).is_file()
-    build = SERVICES["regroup"]["build"]
-    assert (FOLDER / build["context"]).resolve() == ROOT
-    assert (ROOT / build["dockerfile"]).is_file()
+    for name in ("kafka", "regroup"):
+        build = SERVICES[name]["build"]
+        assert (FOLDER / build["context"]).resolve() == ROOT
+        assert (ROOT / build["dockerfile"]).is_file()
 
 
 def test_every_port_is_of_this_machine_only() -> None:
@@ -57,7 +59,18 @@ def test_the_settings_load_with_guards(tmp_path) -> None:
     file = tmp_path / "regroup.toml"
     file.write_text(text, encoding="utf-8")
     settings = Settings.load(file, environment={})
-    assert not settings.clusters, "up starts its lab"
+    lab = parser().parse_args(SERVICES["kafka"]["command"])
+    (cluster,) = settings.clusters
+    assert ("lab", cluster.bootstrap_servers) == (lab.command, lab.listen)
+    assert listening(lab.listen)[0] == "kafka" == SERVICES["kafka"]["hostname"]
+    # The broker's log is where Regroup reads it: one volume, at another place in each container.
+    places = {
+        name: dict(volume.split(":")[:2] for volume in SERVICES[name]["volumes"]) for name in ("kafka", "regroup")
+    }
+    (log,) = cluster.logs
+    inside = lab.directory.relative_to(places["kafka"]["kafka"]) / "server.log"
+    assert log.path == str(Path(places["regroup"]["kafka"]) / inside)
+    assert {"kafka": {"condition": "service_healthy"}} == SERVICES["regroup"]["depends_on"]
     assert access(settings).token == "regroup-demo-pages"
     assert metrics_token(settings) == "regroup-demo-metrics"
     (receiver,) = settings.alertmanagers
