@@ -31,7 +31,8 @@ def values(file: Path) -> dict[str, list[str]]:
 
 
 def test_there_is_a_unit_for_each_way_to_run_on_a_host() -> None:
-    assert ["regroup-pages", "regroup-ship-logs", "regroup-up"] == [unit.stem for unit in UNITS]
+    expected = ["regroup-pages", "regroup-receive-metrics", "regroup-ship-logs", "regroup-up"]
+    assert expected == [unit.stem for unit in UNITS]
 
 
 @pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.stem)
