@@ -44,6 +44,7 @@ COMMANDS = {
     "copy": ("jobs.copy_tables", "run"),
     "why": ("jobs.why", "run"),
     "top": ("jobs.top", "run"),
+    "health": ("jobs.answers.health", "run"),
     "advise": ("jobs.advise", "run"),
     "deploys": ("jobs.deploys.deploys", "run"),
     "report": ("jobs.report", "run"),
@@ -63,7 +64,7 @@ COMMANDS = {
 }
 RECORDED = ("ingest", "build", "poll", "analyze", "notify", "quality", "maintain", "erase", "replay", "rebuild")
 """Commands that add a row to `job_runs`. `up` adds rows itself, also for its parts."""
-SERVED = ("serve", "why", "top", "advise", "deploys", "report", "incident", "mcp")
+SERVED = ("serve", "why", "top", "health", "advise", "deploys", "report", "incident", "mcp")
 """Commands that only read the tables, also through a SQL warehouse or in an object store."""
 IN_FOLDER = ("up", *SERVED)
 """Commands that need the tables in the warehouse's folder (`jobs.tables.location`)."""

@@ -14,12 +14,11 @@ from dashboards.text import ABSENT, duration, instant, visible
 from dashboards.urlstate import State
 from dashboards.views.cluster_patterns import lasting_patterns
 from dashboards.views.components import Cell, empty, table_panel, tile
+from dashboards.views.health.reasons import LIMITS, REASONS, not_read
 from schemas.bronze import BRONZE
 from schemas.gold import GOLD
 from schemas.operations import OPERATIONS
-from schemas.records import OFFSETS_TOPIC
 from schemas.silver import REASSIGNMENT_TABLES, SILVER
-from schemas.states import Limit, NotCosted
 from schemas.unread_lines import REMEDIES
 from schemas.written import count
 
@@ -33,26 +32,6 @@ JOBS = {
     "silver": "build",
     "gold": "analyze, notify",
     "operations": "every job, quality",
-}
-LIMITS = {
-    Limit.MAX_GROUPS: "the cluster has more groups than max_groups, {allowed:,}",
-    Limit.MAX_NAME_BYTES: "the group's id is longer than max_name_bytes, {allowed:,}",
-}
-REASONS = {
-    NotCosted.TOO_LARGE: "the record lists more resources than max_resources",
-    NotCosted.UNREADABLE: "an assignment could not be decoded",
-    NotCosted.UNKNOWN_BEFORE: "the previous assignment is unknown",
-    NotCosted.NO_SUCH_PARTITION: "the leader assigned partitions that do not exist according to polls",
-}
-OPTIONAL = {
-    "log": (
-        "No coordinator's log has been read: the start of a rebalance is only bounded, and its cause often unknown. "
-        "“regroup ship-logs” or [[clusters.NAME.logs]] provide the log."
-    ),
-    "poll": (
-        "The brokers are not polled: states between two records, topic names by id and bytes of reassignments are "
-        "unknown. “regroup poll” or “up” poll them."
-    ),
 }
 
 
@@ -77,7 +56,7 @@ def render(store: Store, _: State, now: int) -> list[Component]:
         table_panel(
             "Sources", "What was read, per topic, log file and poll.", SOURCE_HEAD, [_source(s, now) for s in sources]
         ),
-        *(html.P(text, className="notice") for text in _absent(health, sources)),
+        *(html.P(text, className="notice") for text in not_read(health, sources)),
         _gaps(gaps.rows, missed),
         _quarantine(quarantined),
         _unread(unread),
@@ -148,13 +127,6 @@ def _source(row: Row, now: int) -> list[Cell]:
         int(row["quarantined"]),
         int(row["gaps"]),
     ]
-
-
-def _absent(health: HealthStore, sources: list[Row]) -> list[str]:
-    """Return notices on optional sources that are not read, and on what is therefore unknown."""
-    named = {row["source"] for row in sources}
-    read = {"log": bool(named - {OFFSETS_TOPIC, "poll"}), "poll": "poll" in named}
-    return [text for kind, text in OPTIONAL.items() if not read[kind] and not health.has_read(kind)]
 
 
 def _gaps(rows: list[Row], total: int) -> Component:

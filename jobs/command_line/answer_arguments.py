@@ -17,10 +17,13 @@ def add_answers(add: Callable[[str, str], argparse.ArgumentParser]) -> None:
     why = add("why", "say why a group rebalanced: verdict, who, cost, what would have avoided it, proof")
     advise = add("advise", "say what a group should change, what that saves, and what to paste")
     top = add("top", "list the groups that lost most in a range of time")
+    health = add(
+        "health", "say whether the tables can be trusted: how current they are, what was not read, what failed"
+    )
     for of_group in (why, advise):
         of_group.add_argument("group", metavar="GROUP", help="group id")
         of_group.add_argument("--cluster", metavar="NAME", help="name of the cluster, if several have the group")
-    for command in (why, advise, top):
+    for command in (why, advise, top, health):
         command.add_argument("--json", action="store_true", help="print the answer as JSON")
     top.add_argument("--last", choices=RANGES, default="24h", help="range of time that ends now (default: %(default)s)")
     top.add_argument("--rows", type=int, default=20, metavar="N", help="number of groups (default: %(default)s)")

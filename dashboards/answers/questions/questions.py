@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from dashboards.answers.advise import advise, advise_values
+from dashboards.answers.health import health, health_values
 from dashboards.answers.incidents.document import values
 from dashboards.answers.incidents.incident import Incident
 from dashboards.answers.incidents.of_episode import of_episode
@@ -62,6 +63,10 @@ LOSSES = ("lost", "lost_min", "lost_max", "lost_low", "lost_high")
 def _groups(asked: QuestionContext, given: Given) -> dict[str, Any]:
     found = top(asked.lake, window_of(asked, given), given["limit"], skip=given["offset"], named=given["named"] or "")
     return top_values(found, **asked.state)
+
+
+def _health(asked: QuestionContext, _: Given) -> dict[str, Any]:
+    return health_values(health(asked.lake, **asked.state))
 
 
 def _why(asked: QuestionContext, given: Given) -> dict[str, Any]:
@@ -263,6 +268,20 @@ QUESTIONS: Sequence[ApiQuestion] = (
         answer=_storms,
     ),
     DEPLOYS,
+    ApiQuestion(
+        name="health",
+        about="Whether the tables can be trusted now: how current they are, what was not read, and what failed.",
+        parameters=(),
+        keys={
+            "is_sound": "whether something was read and nothing speaks against the tables",
+            "newest_records": "time of the newest record of each cluster; null if none has a time",
+            "sources": "what was read, by cluster and source",
+            "problems": "what speaks against the tables: kind, cluster (empty: Regroup itself) and a sentence",
+            "unknown": "what is not known because an optional source is not read",
+            "jobs_and_rules": "the state of Regroup's jobs and of the rules of its tables, in words",
+        },
+        answer=_health,
+    ),
     ApiQuestion(
         name="incident",
         about="All that is known of a rebalance, an episode or a storm: story, members, cost, timeline of evidence.",

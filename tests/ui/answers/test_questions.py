@@ -19,6 +19,7 @@ from dashboards.urlstate import Window
 
 STATE = {"stale_ms": 60_000, "base_url": "http://here"}
 GIVEN = {
+    "health": {},
     "groups": {"last": "all"},
     "why": {"group": "imports-joiner"},
     "rebalances": {"group": "imports-joiner", "last": "all"},
