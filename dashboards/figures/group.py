@@ -278,7 +278,7 @@ def _axes(
     out["xaxis"] = time_axis(window.start, window.end) | {"anchor": "free", "position": 0}
     ticks = {
         "State": {"range": [0, 2], "showticklabels": False},
-        "Members": _rows([visible(lane.label, LABEL) for lane in lanes]),
+        "Members": _rows([visible(lane.title, LABEL) for lane in lanes]),
     }
     owners = _rows([resource(o.name, o.index, LABEL) for o in owned])
     out["annotations"], top = [], plot

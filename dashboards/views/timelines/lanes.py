@@ -8,19 +8,27 @@ from dataclasses import dataclass
 from itertools import zip_longest
 
 from dashboards.lake.lake import Row
-from dashboards.text import member_label
+from dashboards.text import host, member_label
 from dashboards.urlstate import Window
 from dashboards.views.timelines.segments import Segment, clipped
 from schemas.states import Evidence, GroupEventKind
+
+STATIC = None
+"""First part of the key of a static instance's lane. Any text can be a client id."""
 
 DEPARTURES = (GroupEventKind.LEFT, GroupEventKind.SESSION_EXPIRED, GroupEventKind.POLL_TIMEOUT)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lane:
-    """One row of members: a static instance, or members of one client and host whose lifetimes never overlap."""
+    """One row of members: a static instance, or members of one client and host whose lifetimes never overlap.
+
+    `label` names it in addresses of pages. `title` is drawn: with the host, where members of one client id ran on
+    several hosts.
+    """
 
     label: str
+    title: str
     memberships: list[Segment]
     members: list[str]
 
@@ -37,17 +45,25 @@ def lanes(
         _memberships(members, events, window, observed_until),
         key=lambda membership: (membership[0].start, membership[1]),
     )
-    placed: dict[tuple[str, ...], list[list[tuple[Segment, str, Row]]]] = defaultdict(list)
+    placed: dict[tuple[str | None, str], list[list[tuple[Segment, str, Row]]]] = defaultdict(list)
     for membership, member_id, row in memberships:
         instance = row["group_instance_id"]
-        key = ("static", instance) if instance else (row["client_id"] or "", row["client_host"] or "")
+        key = (STATIC, instance) if instance else (row["client_id"] or "", row["client_host"] or "")
         free = next((lane for lane in placed[key] if instance or lane[-1][0].latest <= membership.earliest), None)
         if free is None:
             placed[key].append(free := [])
         free.append((membership, member_id, row))
+    hosts: dict[str | None, set[str]] = defaultdict(set)
+    for client, client_host in placed:
+        hosts[client].add(client_host)
     found = [
-        Lane(label=_lane_label(lane), memberships=[s for s, _, _ in lane], members=[m for _, m, _ in lane])
-        for group in placed.values()
+        Lane(
+            label=_lane_label(lane),
+            title=_lane_label(lane) if client is STATIC or len(hosts[client]) == 1 else _with_host(lane, len(group)),
+            memberships=[s for s, _, _ in lane],
+            members=[m for _, m, _ in lane],
+        )
+        for (client, _), group in placed.items()
         for lane in group
     ]
     return sorted(found, key=lambda lane: (lane.label not in pinned, lane.memberships[0].start, lane.label))
@@ -58,6 +74,18 @@ def _lane_label(lane: Sequence[tuple[Segment, str, Row]]) -> str:
     if len(lane) == 1 or row["group_instance_id"]:
         return member_label(member_id, row["group_instance_id"], row["client_id"])
     return f"{row['client_id']} x{len(lane)}"
+
+
+def _with_host(lane: Sequence[tuple[Segment, str, Row]], lanes_there: int) -> str:
+    """Return `orders 10.0.4.12`, or `10.0.4.12·71b0` if several lanes of that client are on the host.
+
+    The client id is left out then, because the axis has room for one of the two.
+    """
+    _, member_id, row = lane[-1]
+    where = host(row["client_host"])
+    if lanes_there == 1:
+        return f"{row['client_id']} {where}"
+    return f"{where}·{member_label(member_id, None, row['client_id']).rpartition('·')[2]}"
 
 
 def _memberships(

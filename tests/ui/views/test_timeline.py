@@ -111,6 +111,22 @@ def test_a_returning_member_goes_on_in_the_lane_of_its_client():
         assert all(a.latest <= b.earliest for a, b in pairwise(lane.memberships))
 
 
+def test_lanes_carry_hosts_where_members_of_one_client_id_ran_on_several():
+    rows = sample.churny(NOW)["generation_members"]
+    one = [row | {"client_host": "/10.0.4.11"} for row in rows]
+    assert all(lane.title == lane.label for lane in lanes(one, [], WINDOW, NOW))
+    same = [row | {"client_id": "billing"} for row in rows]
+    found = lanes(same, [], WINDOW, NOW)
+    hosts = {m["client_host"].removeprefix("/") for m in rows}
+    assert len(hosts) > 1
+    assert hosts == {lane.title.split(" ")[-1].partition("·")[0] for lane in found}
+    assert len(found) == len({lane.title for lane in found})
+    # Addresses of pages do not change when another host appears.
+    assert all(" 10." not in lane.label for lane in found)
+    static = lanes([row | {"group_instance_id": row["client_id"]} for row in same], [], WINDOW, NOW)
+    assert all(lane.title == lane.label for lane in static)
+
+
 def test_a_static_member_is_one_lane():
     rows = sample.static(NOW)
     found = lanes(rows["generation_members"], rows["group_events"], WINDOW, NOW)
