@@ -64,9 +64,7 @@ def _operation(question: ApiQuestion) -> dict[str, Any]:
 
 
 def _answer(question: ApiQuestion) -> dict[str, Any]:
-    properties = {name: {"description": about} for name, about in question.keys.items()}
-    schema = {"type": "object", "properties": properties, "required": list(properties)}
-    return {"description": "The answer.", "content": {"application/json": {"schema": schema}}}
+    return {"description": "The answer.", "content": {"application/json": {"schema": question.answer_schema()}}}
 
 
 def _error(status: str, about: str) -> dict[str, Any]:

@@ -61,6 +61,9 @@ def _question(question: ApiQuestion) -> Iterator[str]:
     yield from ("", "| key of the answer | |", "|---|---|")
     for name, about in question.keys.items():
         yield f"| `{name}` | {about} |"
+        if (inside := question.fields.get(name)) is not None:
+            place = f"{name}[]" if inside.is_list else name
+            yield from (f"| `{place}.{inner}` | {each.about} |" for inner, each in inside.of.items())
     yield ""
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from dashboards.answers.questions.fields import Fields
 from dashboards.lake.lake import Lake
 from dashboards.teams import Teams
 from dashboards.text import visible
@@ -124,13 +125,24 @@ Answer = Callable[[QuestionContext, Given], dict[str, Any]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApiQuestion:
-    """A question. `keys` says what the keys of its answer, a JSON object, hold."""
+    """A question. `keys` says what the keys of its answer, a JSON object, hold, and `fields` what is inside some of
+    them.
+    """
 
     name: str
     about: str
     parameters: Sequence[Parameter]
     keys: Mapping[str, str]
     answer: Answer
+    fields: Mapping[str, Fields] = field(default_factory=dict)
+
+    def answer_schema(self) -> dict[str, Any]:
+        """Return the JSON Schema of the answer."""
+        properties = {
+            name: (self.fields[name].schema() if name in self.fields else {}) | {"description": about}
+            for name, about in self.keys.items()
+        }
+        return {"type": "object", "properties": properties, "required": list(properties)}
 
     def schema(self) -> dict[str, Any]:
         """Return the JSON Schema of all parameters together."""

@@ -13,6 +13,19 @@ from dashboards.answers.incidents.of_episode import of_episode
 from dashboards.answers.incidents.of_rebalance import of_rebalance, rebalance_path
 from dashboards.answers.incidents.of_storm import of_storm, storm_at
 from dashboards.answers.questions.deploys import DEPLOYS
+from dashboards.answers.questions.fields import (
+    ADVICE_FIELDS,
+    BY_VERDICT,
+    EPISODE,
+    GROUP_ROWS,
+    MEASURED,
+    REBALANCE_OF_WHY,
+    REBALANCE_ROWS,
+    SOURCES,
+    STORM_ROWS,
+    TOTALS,
+    VERDICT_FIELDS,
+)
 from dashboards.answers.questions.parameters import CLUSTER, GROUP, OF_GROUP, RANGE, SEEN, limit_of, window_of
 from dashboards.answers.questions.question import (
     ApiQuestion,
@@ -184,6 +197,7 @@ QUESTIONS: Sequence[ApiQuestion] = (
             "groups": "the groups: those that are rebalancing first, then those that lost most",
         },
         answer=_groups,
+        fields={"totals": TOTALS, "verdicts": BY_VERDICT, "groups": GROUP_ROWS},
     ),
     ApiQuestion(
         name="why",
@@ -203,6 +217,13 @@ QUESTIONS: Sequence[ApiQuestion] = (
             "url": "the page of the rebalance",
         },
         answer=_why,
+        fields={
+            "rebalance": REBALANCE_OF_WHY,
+            "verdict": VERDICT_FIELDS,
+            "episode": EPISODE,
+            "advice": ADVICE_FIELDS,
+            "measured": MEASURED,
+        },
     ),
     ApiQuestion(
         name="rebalances",
@@ -216,6 +237,7 @@ QUESTIONS: Sequence[ApiQuestion] = (
             "next_to": "value of to for the next older ones; null if all are listed",
         },
         answer=_rebalances,
+        fields={"rebalances": REBALANCE_ROWS},
     ),
     ApiQuestion(
         name="advice",
@@ -254,6 +276,7 @@ QUESTIONS: Sequence[ApiQuestion] = (
             "storms": "the storms",
         },
         answer=_report,
+        fields={"totals": TOTALS, "verdicts": BY_VERDICT, "storms": STORM_ROWS},
     ),
     ApiQuestion(
         name="storms",
@@ -266,6 +289,7 @@ QUESTIONS: Sequence[ApiQuestion] = (
             "is_whole": "whether all are listed; if not, ask for a shorter range",
         },
         answer=_storms,
+        fields={"storms": STORM_ROWS},
     ),
     DEPLOYS,
     ApiQuestion(
@@ -281,6 +305,7 @@ QUESTIONS: Sequence[ApiQuestion] = (
             "jobs_and_rules": "the state of Regroup's jobs and of the rules of its tables, in words",
         },
         answer=_health,
+        fields={"sources": SOURCES},
     ),
     ApiQuestion(
         name="incident",

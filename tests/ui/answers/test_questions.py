@@ -9,6 +9,7 @@ from contextlib import suppress
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
 
 from dashboards.answers.questions.question import BadRequestError, QuestionContext, milliseconds
 from dashboards.answers.questions.questions import BY_NAME, QUESTIONS
@@ -45,6 +46,16 @@ def test_an_answer_has_the_keys_that_are_described_and_is_json(ask, question) ->
     assert not missing
     # An incident also has the rows of what it is about.
     assert question.name == "incident" or set(found) == set(question.keys)
+
+
+@pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: question.name)
+def test_an_answer_fits_its_schema_and_has_no_field_that_is_not_described(ask, question) -> None:
+    found = ask(question.name, **GIVEN[question.name])
+    Draft202012Validator(question.answer_schema()).validate(found)
+    for name, inside in question.fields.items():
+        rows = found[name] if inside.is_list else [found[name]]
+        for row in rows:
+            assert row is None or set(row) == set(inside.of), name
 
 
 def test_pages_of_groups_are_all_groups_once(ask, clusters) -> None:
