@@ -126,9 +126,9 @@ class GoldStore:
         parameters: dict[str, Parameter] = {"q": q, "cluster": cluster, "group": group}
         return self._lake.query(CHANGES, ("setting_changes",), CHANGE_ROWS, parameters)
 
-    def storms(self, window: Window) -> Rows:
-        """Return the storms of the window: open ones first, then by cost."""
-        return self._lake.query(STORMS, ("storms",), STORM_ROWS, window_parameters(window))
+    def storms(self, window: Window, rows: int = STORM_ROWS) -> Rows:
+        """Return up to `rows` storms of the window: open ones first, then by cost."""
+        return self._lake.query(STORMS, ("storms",), rows, window_parameters(window))
 
     def storm(self, storm_id: str) -> Row | None:
         rows = self._ask(STORM, ("storms",), 1, storm=storm_id)

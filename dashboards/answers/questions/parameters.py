@@ -34,6 +34,11 @@ def window_of(asked: QuestionContext, given: Given) -> Window | None:
     return Window(start, end, is_live=False)
 
 
+def offset_of(most: int) -> Parameter:
+    """Return the parameter that skips rows of an answer."""
+    return Parameter(name="offset", about="rows to skip", kind="integer", default=0, least=0, most=most)
+
+
 def limit_of(most: int) -> Parameter:
     """Return the parameter that limits the rows of an answer."""
     return Parameter(name="limit", about="most rows of the answer", kind="integer", default=50, least=1, most=most)

@@ -26,7 +26,16 @@ from dashboards.answers.questions.fields import (
     TOTALS,
     VERDICT_FIELDS,
 )
-from dashboards.answers.questions.parameters import CLUSTER, GROUP, OF_GROUP, RANGE, SEEN, limit_of, window_of
+from dashboards.answers.questions.parameters import (
+    CLUSTER,
+    GROUP,
+    OF_GROUP,
+    RANGE,
+    SEEN,
+    limit_of,
+    offset_of,
+    window_of,
+)
 from dashboards.answers.questions.question import (
     ApiQuestion,
     BadRequestError,
@@ -45,6 +54,7 @@ from dashboards.queries.store import GENERATION_ROWS, Store
 from schemas.states import GroupProtocol
 
 GROUPS_MOST, DAYS_MOST = 1_000, 366
+STORMS_MOST, STORMS_SKIPPED = 500, 10_000
 INT32 = 2**31 - 1
 
 REBALANCE = (
@@ -152,11 +162,11 @@ def _storms(asked: QuestionContext, given: Given) -> dict[str, Any]:
     store = Store(asked.lake)
     seen = known_span(store)
     window = window_of(asked, given) or seen.whole
-    found = store.storms(window)
+    found = store.storms(window, given["offset"] + given["limit"])
     return {
         "from": at(window.start),
         "to": at(window.end),
-        "storms": [storm_values(row) for row in found.rows],
+        "storms": [storm_values(row) for row in found.rows[given["offset"] :]],
         "is_whole": not found.is_capped,
     }
 
@@ -186,7 +196,7 @@ QUESTIONS: Sequence[ApiQuestion] = (
             *RANGE,
             Parameter(name="named", about="only groups whose id contains this text"),
             limit_of(GROUPS_MOST),
-            Parameter(name="offset", about="rows to skip", kind="integer", default=0, least=0, most=10**9),
+            offset_of(10**9),
         ),
         keys=SEEN
         | {
@@ -281,12 +291,12 @@ QUESTIONS: Sequence[ApiQuestion] = (
     ApiQuestion(
         name="storms",
         about="Rebalance storms in a range of time: open ones first, then those that cost most.",
-        parameters=RANGE,
+        parameters=(*RANGE, limit_of(STORMS_MOST), offset_of(STORMS_SKIPPED)),
         keys={
             "from": SEEN["from"],
             "to": SEEN["to"],
             "storms": "the storms",
-            "is_whole": "whether all are listed; if not, ask for a shorter range",
+            "is_whole": "whether none follows; if not, ask with a greater offset",
         },
         answer=_storms,
         fields={"storms": STORM_ROWS},

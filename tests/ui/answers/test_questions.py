@@ -17,6 +17,7 @@ from dashboards.answers.why import NoAnswerError
 from dashboards.lake.lake import LocalLake
 from dashboards.queries.store import Store
 from dashboards.urlstate import Window
+from testing import sample
 
 STATE = {"stale_ms": 60_000, "base_url": "http://here"}
 GIVEN = {
@@ -66,6 +67,22 @@ def test_pages_of_groups_are_all_groups_once(ask, clusters) -> None:
     assert whole["totals"]["rebalances"] == Store(LocalLake(clusters)).totals(_whole(clusters))["rebalances"]
     named = ask("groups", last="all", named="IMPORTS")["groups"]
     assert {"imports-joiner"} == {group["group_id"] for group in named}
+
+
+def test_pages_of_storms_are_all_storms_once(tmp_path, now) -> None:
+    sample.write(tmp_path, sample.everyday(now))
+    asked = QuestionContext(lake=LocalLake(tmp_path), now_ms=now, **STATE)
+
+    def ask(name, **given):
+        return BY_NAME[name].ask(asked, given)
+
+    whole = ask("storms", last="all", limit=500)
+    assert whole["is_whole"]
+    assert len(whole["storms"]) > 1
+    parts = [ask("storms", last="all", limit=1, offset=n) for n in range(len(whole["storms"]))]
+    assert whole["storms"] == [storm for part in parts for storm in part["storms"]]
+    assert [part["is_whole"] for part in parts] == [*[False] * (len(parts) - 1), True]
+    assert [] == ask("storms", last="all", limit=1, offset=len(parts))["storms"]
 
 
 def _whole(clusters):
