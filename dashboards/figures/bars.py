@@ -42,13 +42,15 @@ def bars(
     height: float,
     axis: str,
     style: Style | None = None,
+    named: str | None = None,
     scale: float = 1,
     origin: int = 0,
     fine: float = 0,
 ) -> Trace:
     """Return one trace. Each row holds y, segment, colour, label inside the bar, and [tooltip, link].
 
-    `origin` and `scale` convert timestamps to x: unchanged epoch milliseconds, or seconds since a timestamp.
+    `origin` and `scale` convert timestamps to x: unchanged epoch milliseconds, or seconds since a timestamp. `named` is
+    the style's name, with which the legend hides and shows the trace.
     """
     x: list[float] = []
     base: list[float] = []
@@ -91,6 +93,7 @@ def bars(
         y=y,
         width=height,
         marker=marker,
+        meta=None if named is None else {"style": named},
         customdata=details,
         hovertemplate="%{customdata[0]}<extra></extra>",
         text=labels if any(labels) else None,

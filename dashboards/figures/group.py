@@ -91,7 +91,9 @@ def _strip(
             if s.kind == name
         ]
         if rows:
-            figure["data"].append(bars(rows, height=style.height, axis="y", style=style, fine=window.width / FINE))
+            figure["data"].append(
+                bars(rows, height=style.height, axis="y", style=style, named=name, fine=window.width / FINE)
+            )
     figure["data"].append(dotted_edges(((0, STYLES[s.kind].height, s) for s in strip if s.kind != "unknown"), axis="y"))
     shown = sorted(generations, key=lambda g: g["joined_at"])
     figure["data"].append(

@@ -84,7 +84,7 @@ def rebalances_figure(
         ]
         if rows:
             figure["data"].append(
-                bars(rows, height=0.6 * style.height, axis="y", style=style, fine=window.width / FINE)
+                bars(rows, height=0.6 * style.height, axis="y", style=style, named=name, fine=window.width / FINE)
             )
     figure["data"].append(dotted_edges(((y - 0.35, y + 0.35, segment) for y, _, segment in drawn), axis="y"))
     return figure

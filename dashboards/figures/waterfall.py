@@ -72,7 +72,9 @@ def waterfall(found: Rebalance) -> Figure:
             for y, line in enumerate(lines)
             if (line.style, line.height) == (name, height) and line.segment is not None
         ]
-        figure["data"].append(bars(rows, height=height, axis="y", style=style, scale=SCALE, origin=origin))
+        figure["data"].append(
+            bars(rows, height=height, axis="y", style=style, named=name if style else None, scale=SCALE, origin=origin)
+        )
     figure["data"].append(
         dotted_edges(
             ((y - 0.4, y + 0.4, line.segment) for y, line in enumerate(lines) if line.segment is not None),

@@ -202,8 +202,21 @@ def swatch(style: str) -> Component:
 
 
 def legend(*, styles: Iterable[str] = STYLES, glyphs: bool = True) -> Component:
-    """Return the legend of styles, edges and markers; styles and edges are always visible."""
-    items = [html.Li([swatch(name), html.Span(STYLES[name].word)], title=STYLES[name].meaning) for name in styles]
+    """Return the legend of styles, edges and markers; styles and edges are always visible.
+
+    A click on a style hides it in the figures of its panel (assets/legend.js).
+    """
+    items = [
+        html.Li(
+            html.Button(
+                [swatch(name), html.Span(STYLES[name].word)],
+                type="button",
+                title=f"{STYLES[name].meaning}; click to hide or show",
+                **_hides(name),
+            )
+        )
+        for name in styles
+    ]
     edges = [
         html.Li([swatch(f"edge {grade}"), html.Span(grade.value)], title=meaning) for grade, meaning in EVIDENCE.items()
     ]
@@ -215,6 +228,11 @@ def legend(*, styles: Iterable[str] = STYLES, glyphs: bool = True) -> Component:
             html.Details([html.Summary("Glyphs"), html.Ul(marks, className="legend")]) if glyphs else None,
         ]
     )
+
+
+def _hides(style: str) -> Any:
+    """Return the attributes of a button that hides a style, for assets/legend.js."""
+    return {"data-style": style, "aria-pressed": "true"}
 
 
 def heat_legend(*, by_loss: bool) -> Component:

@@ -321,3 +321,32 @@ def test_a_pinned_member_stands_first_and_the_address_says_so(watched):
     page.wait_for_url(re.compile(r"now-24h.*lanes="))
     page.locator("a:text-is('Unpin')").first.click()
     page.wait_for_url(lambda url: "lanes" not in url)
+
+
+SHOWN = """style => {
+    const graphs = [...document.querySelectorAll('.js-plotly-plot')];
+    const of = graphs.flatMap(g => (g.data || []).filter(t => t.meta?.style === style));
+    return of.length ? of.every(t => t.visible !== false) : null;
+}"""
+
+
+def until(page, style, is_shown):
+    page.wait_for_function(f"([style, wanted]) => ({SHOWN})(style) === wanted", arg=[style, is_shown])
+
+
+def test_a_click_on_the_legend_hides_a_style_until_the_next_one(reader):
+    page = reader.open(GROUP + "&from=all", PLOT)
+    until(page, "stopped", is_shown=True)
+    button = page.locator(".legend button[data-style=stopped]")
+    button.click()
+    until(page, "stopped", is_shown=False)
+    assert "false" == button.get_attribute("aria-pressed")
+    assert page.evaluate(SHOWN, "working")
+    # Another range draws all traces anew.
+    page.click(".ranges >> text='6 h'")
+    page.wait_for_url(re.compile("from=now-6h"))
+    page.wait_for_selector(".ranges .on:text-is('6 h')")
+    until(page, "stopped", is_shown=False)
+    button.press("Enter")
+    until(page, "stopped", is_shown=True)
+    assert "true" == button.get_attribute("aria-pressed")
