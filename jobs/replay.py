@@ -161,48 +161,34 @@ def bronze_of(batch: CaptureRecords, cluster: str, meta: dict[str, Any], limits:
     lines = [PlacedLine(e.file, e.number, e.text, e.broker_id, e.is_oversized) for e in batch.lines]
     events, refused = line_rows(lines, cluster=cluster, layout=reader, zone=time_zone)
     rows[COORDINATOR_EVENTS.name] = events
-    found = [(number, body) for number, body in batch.observations if not _is_push(body)]
-    seen, unreadable = _observations(cluster, found)
-    measured, unusable_pushes = _pushes(cluster, [each for each in batch.observations if _is_push(each[1])])
+    seen, pushed, unreadable = _observations(cluster, batch.observations)
     pods, unusable, _ = rows_of_lines(lines, cluster=cluster)
-    rows[QUARANTINE.name] = [*rows.get(QUARANTINE.name, []), *refused, *unreadable, *unusable, *unusable_pushes]
-    rows[CLIENT_METRICS.name] = measured
+    rows[QUARANTINE.name] = [*rows.get(QUARANTINE.name, []), *refused, *unreadable, *unusable]
+    rows[CLIENT_METRICS.name] = pushed
     rows[ADMIN_OBSERVATIONS.name] = [*seen, *pods]
     return rows
 
 
-def _observations(cluster: str, lines: list[tuple[int, dict[str, Any] | Refused]]) -> tuple[list[Row], list[Row]]:
-    """Return rows of `admin_observations`, and rows of `quarantine` for unusable lines and marks."""
-    seen, refused = [], []
+def _observations(
+    cluster: str, lines: list[tuple[int, dict[str, Any] | Refused]]
+) -> tuple[list[Row], list[Row], list[Row]]:
+    """Return rows of `admin_observations`, of `client_metrics`, and of `quarantine` for what cannot be used."""
+    seen, pushed, refused = [], [], []
     for number, body in lines:
         if isinstance(body, Refused):
             refused.append(_quarantined(cluster, number, *body))
             continue
         row = _observation(cluster, number, body)
-        found = _dated(row["kind"], body, row["observed_at"])
+        found: Row | datetime | Unreadable = (
+            pushed_row(body) if row["kind"] == PUSHED else _dated(row["kind"], body, row["observed_at"])
+        )
         if isinstance(found, Unreadable):
             refused.append(_quarantined(cluster, number, found.reason, found.detail, row["body"]))
-        else:
+        elif isinstance(found, datetime):
             seen.append(row | {"observed_at": found})
-    return seen, refused
-
-
-def _is_push(body: dict[str, Any] | Refused) -> bool:
-    return not isinstance(body, Refused) and body.get("kind") == PUSHED
-
-
-def _pushes(cluster: str, lines: list[tuple[int, dict[str, Any] | Refused]]) -> tuple[list[Row], list[Row]]:
-    """Return rows of `client_metrics`, and rows of `quarantine` for unusable pushes."""
-    pushed: list[Row] = []
-    refused: list[Row] = []
-    for number, body in lines:
-        assert not isinstance(body, Refused)
-        row = pushed_row(body)
-        if isinstance(row, Unreadable):
-            refused.append(_quarantined(cluster, number, row.reason, row.detail, json.dumps(body)))
         else:
-            pushed.append(row | {"cluster": cluster, "source_id": "admin.jsonl", "line_no": number})
-    return pushed, refused
+            pushed.append(found | {"cluster": cluster, "source_id": "admin.jsonl", "line_no": number})
+    return seen, pushed, refused
 
 
 def _dated(kind: str, body: dict[str, Any], observed_at: datetime) -> datetime | Unreadable:

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import zlib
 from typing import TYPE_CHECKING, Any
 
 from jobs.config.errors import UserError
+from pipelines.client_metrics.labels import LONGEST, is_label
 from pipelines.client_metrics.metrics import is_kept
 
 if TYPE_CHECKING:
-    from opentelemetry.proto.metrics.v1.metrics_pb2 import ResourceMetrics
+    from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
 
 PROTOBUF, JSON = "application/x-protobuf", "application/json"
 LARGEST = 4 << 20
 """Maximum bytes of a request, compressed and not. A broker accepts 1 MB from a client (`telemetry.max.bytes`)."""
+
+LARGEST_MESSAGE = 900_000
+"""Maximum bytes of a message. Kafka accepts 1 MB by default (`message.max.bytes`)."""
 
 
 class RefusedRequestError(Exception):
@@ -50,15 +55,42 @@ def unpacked(body: bytes, encoding: str) -> bytes:
     return found
 
 
-def kept_metrics(body: bytes, kind: str) -> dict[str, Any]:
-    """Return an ExportMetricsServiceRequest in OTLP/JSON, with only the metrics that Regroup keeps; empty without any.
+def messages(body: bytes, kind: str) -> list[bytes]:
+    """Return a message for the events topic for each client in an ExportMetricsServiceRequest, in OTLP/JSON.
 
-    `kind` is the Content-Type. Java repeats its labels for each metric; here, they are there once.
+    They have only the metrics and labels that Regroup keeps. Java repeats its labels for each metric; here, they are
+    there once. `kind` is the Content-Type.
 
     Raises:
-        RefusedRequestError: the request cannot be read.
+        RefusedRequestError: the request cannot be read, or a message would be too large.
     """
-    from google.protobuf.json_format import MessageToDict, Parse, ParseError  # noqa: PLC0415 - of the extra otlp
+    from google.protobuf.json_format import MessageToDict  # noqa: PLC0415 - of the extra otlp
+    from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import (  # noqa: PLC0415
+        ExportMetricsServiceRequest,
+    )
+
+    by_labels: dict[bytes, Any] = {}
+    for each in _request(body, kind).resource_metrics:
+        kept = [metric for scope in each.scope_metrics for metric in scope.metrics if is_kept(metric.name)]
+        if not kept:
+            continue
+        _keep_labels(each.resource.attributes)
+        for metric in kept:
+            for point in (*metric.gauge.data_points, *metric.sum.data_points):
+                _keep_labels(point.attributes)
+        key = each.resource.SerializeToString(deterministic=True)
+        if key not in by_labels:
+            by_labels[key] = ExportMetricsServiceRequest()
+            by_labels[key].resource_metrics.add(resource=each.resource).scope_metrics.add()
+        by_labels[key].resource_metrics[0].scope_metrics[0].metrics.extend(kept)
+    found = [json.dumps(MessageToDict(each), separators=(",", ":")).encode() for each in by_labels.values()]
+    if any(len(message) > LARGEST_MESSAGE for message in found):
+        raise RefusedRequestError(f"the metrics of one client have more than {LARGEST_MESSAGE:,} bytes")
+    return found
+
+
+def _request(body: bytes, kind: str) -> ExportMetricsServiceRequest:
+    from google.protobuf.json_format import Parse, ParseError  # noqa: PLC0415 - of the extra otlp
     from google.protobuf.message import DecodeError  # noqa: PLC0415
     from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import (  # noqa: PLC0415
         ExportMetricsServiceRequest,
@@ -72,15 +104,11 @@ def kept_metrics(body: bytes, kind: str) -> dict[str, Any]:
             request.ParseFromString(body)
     except (DecodeError, ParseError, UnicodeDecodeError, RecursionError):
         raise RefusedRequestError("the body is no ExportMetricsServiceRequest") from None
-    by_labels: dict[bytes, ResourceMetrics] = {}
-    out = ExportMetricsServiceRequest()
-    for each in request.resource_metrics:
-        kept = [metric for scope in each.scope_metrics for metric in scope.metrics if is_kept(metric.name)]
-        if kept:
-            key = each.resource.SerializeToString(deterministic=True)
-            if key not in by_labels:
-                by_labels[key] = out.resource_metrics.add(resource=each.resource)
-                by_labels[key].scope_metrics.add()
-            by_labels[key].scope_metrics[0].metrics.extend(kept)
-    found: dict[str, Any] = MessageToDict(out)
-    return found
+    return request
+
+
+def _keep_labels(attributes: Any) -> None:
+    """Remove the attributes that Regroup does not keep, such as the principal that a plugin may have added."""
+    kept = [each for each in attributes if is_label(each.key) and len(each.value.string_value) <= LONGEST]
+    del attributes[:]
+    attributes.extend(kept)

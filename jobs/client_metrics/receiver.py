@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from dashboards.web.http_server import bound
-from jobs.client_metrics.otlp_requests import JSON, LARGEST, PROTOBUF, RefusedRequestError, kept_metrics, unpacked
+from jobs.client_metrics.otlp_requests import JSON, LARGEST, PROTOBUF, RefusedRequestError, messages, unpacked
 from jobs.config.bearer import has_token
 from jobs.config.errors import UserError
 from jobs.config.terminal import say
 
 THREADS = 16
-"""Requests at once. Each waits until the broker has acknowledged its message."""
+"""Requests at once. Each waits until the broker has acknowledged its messages."""
 PLAIN = "text/plain; charset=utf-8"
 PATH = "/v1/metrics"
 RETRY_S = 5
@@ -21,16 +21,16 @@ Response = tuple[str, str, bytes]
 
 
 class MetricsReceiver:
-    """`POST /v1/metrics` (OTLP/HTTP) and `GET /healthz`. `deliver` sends one object to the events topic.
+    """`POST /v1/metrics` (OTLP/HTTP) and `GET /healthz`. `deliver` sends messages to the events topic.
 
-    A request is answered with 200 after its message has arrived, with 503 if Kafka does not accept it, so that the
+    A request is answered with 200 after its messages have arrived, with 503 if Kafka does not accept it, so that the
     sender repeats it. With `token`, a request must have it as a bearer token.
 
     Raises:
         OSError: the port is taken, or the address does not belong to this machine.
     """
 
-    def __init__(self, deliver: Callable[[Mapping[str, Any]], None], *, host: str, port: int, token: str) -> None:
+    def __init__(self, deliver: Callable[[Sequence[bytes]], None], *, host: str, port: int, token: str) -> None:
         self._deliver = deliver
         self._token = token
         self._is_failing = False
@@ -72,7 +72,8 @@ class MetricsReceiver:
             return _text("415 Unsupported Media Type", f"The Content-Type must be {PROTOBUF} or {JSON}.")
         try:
             encoding = str(environ.get("HTTP_CONTENT_ENCODING") or "").strip().lower()
-            self._pass_on(kept_metrics(unpacked(environ["wsgi.input"].read(), encoding), kind))
+            if found := messages(unpacked(environ["wsgi.input"].read(), encoding), kind):
+                self._deliver(found)
         except RefusedRequestError as why:
             return _text("400 Bad Request", f"The request was not accepted: {why}.")
         except UserError as why:
@@ -81,10 +82,6 @@ class MetricsReceiver:
         self._report("")
         # An empty ExportMetricsServiceResponse: everything was accepted.
         return "200 OK", kind, b"{}" if kind == JSON else b""
-
-    def _pass_on(self, found: Mapping[str, Any]) -> None:
-        if found:
-            self._deliver(found)
 
     def _report(self, problem: str) -> None:
         """Print a problem when it begins, and when it is over."""

@@ -55,7 +55,8 @@ class Cluster:
     def client(self) -> dict[str, str]:
         """Return the options for librdkafka with every secret resolved. Never print or store them."""
         resolved = {key: secret(f"The Kafka option {key}", value) for key, value in self.kafka.items()}
-        return {"bootstrap.servers": self.bootstrap_servers} | resolved
+        # Regroup's own clients push no metrics to the brokers (KIP-714): they belong to no group.
+        return {"bootstrap.servers": self.bootstrap_servers, "enable.metrics.push": "false"} | resolved
 
 
 def read_cluster(name: str, declared: Any, environment: Mapping[str, str]) -> Cluster:

@@ -12,7 +12,7 @@ from confluent_kafka import KafkaError, KafkaException, Producer
 from jobs.config.errors import UserError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from jobs.config.clusters import Cluster
 
@@ -54,21 +54,22 @@ class EventsTopic:
                 break
         self._producer.poll(0)
 
-    def deliver(self, envelope: Mapping[str, Any]) -> None:
-        """Send one JSON object, and return after the broker has acknowledged it. Several threads may call this."""
-        value = json.dumps(envelope, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
-        outcome: list[KafkaError | None] = []
-        try:
-            self._producer.produce(self._topic, value=value, on_delivery=lambda error, _: outcome.append(error))
-        except BufferError:
-            raise UserError(f"Kafka at {self._servers} accepts messages too slowly: send again later.") from None
-        except KafkaException as error:
-            raise self._sentence(error.args[0]) from None
-        while not outcome:
+    def deliver(self, messages: Sequence[bytes]) -> None:
+        """Send messages, and return after the broker has acknowledged all of them. Several threads may call this."""
+        outcomes: list[KafkaError | None] = []
+        for message in messages:
+            try:
+                self._producer.produce(self._topic, value=message, on_delivery=lambda error, _: outcomes.append(error))
+            except BufferError:
+                raise UserError(f"Kafka at {self._servers} accepts messages too slowly: send again later.") from None
+            except KafkaException as error:
+                raise self._sentence(error.args[0]) from None
+        while len(outcomes) < len(messages):
             # Calls back for the messages of all threads.
             self._producer.poll(0.05)
-        if outcome[0] is not None:
-            raise self._sentence(outcome[0])
+        failed = next((error for error in outcomes if error is not None), None)
+        if failed is not None:
+            raise self._sentence(failed)
 
     def flush(self) -> None:
         """Return after the broker has acknowledged all messages."""

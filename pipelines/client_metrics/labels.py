@@ -53,6 +53,11 @@ def labels(*attributes: Mapping[str, Any]) -> Labels:
     return Labels(**found)
 
 
+def is_label(name: str) -> bool:
+    """Return whether an attribute of this name is a label that is kept."""
+    return _spelled(name) in NAMES
+
+
 def _spelled(name: str) -> str:
     """Return `client_id` for `clientId`, `client.id`, `kafka.client.id` and `client-id`."""
     return _CAPITAL.sub("_", name[:LONGEST]).lower().replace(".", "_").replace("-", "_").removeprefix("kafka_")

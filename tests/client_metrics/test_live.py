@@ -54,7 +54,7 @@ def running(tmp_path_factory) -> Iterator[tuple[Broker, list, MetricsReceiver]]:
 
         def deliver(found) -> None:
             topic.deliver(found)
-            sent.append(found)
+            sent.extend(found)
 
         receiver = MetricsReceiver(deliver, host="127.0.0.1", port=port, token=TOKEN)
         thread = threading.Thread(target=receiver.run)

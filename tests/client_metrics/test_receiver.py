@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
-from google.protobuf.json_format import ParseDict
+from google.protobuf.json_format import MessageToDict, ParseDict
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
 
 from jobs.cli import main
@@ -34,10 +34,10 @@ class Delivered(list):
 
     is_down = False
 
-    def __call__(self, found) -> None:
+    def __call__(self, messages) -> None:
         if self.is_down:
             raise UserError(KAFKA_IS_DOWN)
-        self.append(found)
+        self.extend(json.loads(message) for message in messages)
 
 
 @pytest.fixture
@@ -92,6 +92,30 @@ def test_labels_that_java_repeats_are_sent_once(receiver, delivered) -> None:
     assert len(request.resource_metrics) > 10
     assert 200 == answer(receiver, request.SerializeToString())[0]
     assert [JAVA] == delivered
+
+
+def test_each_client_is_a_message_with_only_the_labels_that_are_kept(receiver, delivered) -> None:
+    request = ParseDict(JAVA, ExportMetricsServiceRequest())
+    other = ParseDict(
+        json.loads((RECORDED / "librdkafka.json").read_text(encoding="utf-8")), ExportMetricsServiceRequest()
+    )
+    request.resource_metrics.extend(other.resource_metrics)
+    for each in request.resource_metrics:
+        each.resource.attributes.add(key="principal").value.string_value = "User:somebody"
+        each.resource.attributes.add(key="client_id").value.string_value = "x" * 5_000
+        point = each.scope_metrics[0].metrics[0].gauge.data_points[0]
+        point.attributes.add(key="node.id").value.int_value = 1
+    assert 200 == answer(receiver, request.SerializeToString())[0]
+    assert [JAVA, MessageToDict(other)] == delivered
+
+
+def test_the_metrics_of_one_client_that_no_message_holds_are_refused(receiver, delivered) -> None:
+    request = ParseDict(JAVA, ExportMetricsServiceRequest())
+    metric = request.resource_metrics[0].scope_metrics[0].metrics[0]
+    metric.gauge.data_points.extend(list(metric.gauge.data_points) * 20_000)
+    status, text = answer(receiver, request.SerializeToString())
+    assert (400, True) == (status, "the metrics of one client have more than 900,000 bytes" in text)
+    assert [] == delivered
 
 
 @pytest.mark.parametrize(
