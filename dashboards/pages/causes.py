@@ -13,12 +13,14 @@ from dashboards.figures.causes import Cell, causes_figure, unseen_spans
 from dashboards.lake.lake import Row
 from dashboards.queries.ahead import ahead
 from dashboards.queries.causes import Causes, Pending, Scope, compared
+from dashboards.queries.differences import values_of
 from dashboards.queries.store import KnownSpan, Store
 from dashboards.teams import NO_TEAM
 from dashboards.text import amount, instant, visible
 from dashboards.urlstate import ALL, State, Window, window
 from dashboards.views.buckets import Buckets, buckets
 from dashboards.views.cause_table import cause_table, reach
+from dashboards.views.comparison.differing import differing_panel
 from dashboards.views.components import aria, empty, panel, table, tile
 from dashboards.views.ranges import ranges
 from dashboards.views.verdict_styles import PENDING, VERDICT_STYLES, verdict_legend
@@ -53,9 +55,10 @@ def render(store: Store, state: State, now: int) -> list[Component]:
     pending = waiting.result()
     slots = ahead(causes.pending_by, "slot", pending, times.origin, times.slot_ms)
     before = Window(view.start - view.width, view.start, is_live=False)
+    has_before = seen.first_at <= before.start
+    values = ahead(values_of, store, view, before, scope) if has_before else None
     found = compared(store, view, before, scope, state.by, pending, SHOWN)
     cells = _cells(times, over_time.result().rows, slots.result())
-    has_before = seen.first_at <= before.start
     if "verdicts" not in store.versions():
         parts.append(_notice("No analysis has run yet (“regroup analyze”, or “up”), so nothing has a verdict."))
     if state.by == "team" and not store.teams:
@@ -67,6 +70,7 @@ def render(store: Store, state: State, now: int) -> list[Component]:
         _tiles(cells, pending),
         _over_time(state, view, seen, cells, times),
         cause_table(state, store, found.rows, pending, _pending_lost(cells), has_before=has_before, most=SHOWN),
+        differing_panel(values.result() if values else [], has_before=has_before),
     ]
 
 

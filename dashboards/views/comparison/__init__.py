@@ -1,0 +1,1 @@
+"""Two ranges of time side by side."""

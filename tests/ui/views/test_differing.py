@@ -1,0 +1,105 @@
+"""What is different in a range: what chance does not explain, with its numbers, and nothing else."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import hypergeom
+
+from dashboards.lake.lake import LocalLake
+from dashboards.queries.causes import Scope
+from dashboards.queries.differences import Attribute, values_of
+from dashboards.queries.store import Store
+from dashboards.urlstate import Window
+from dashboards.views.comparison.differing import _at_least, differing, differing_panel
+from schemas.written import percent
+from testing import sample
+from tests.ui.pages.hostile import STRINGS
+
+HOUR = 3_600_000
+
+
+def row(attribute: str, value: str, here: int, before: int) -> dict:
+    return {"attribute": attribute, "value": value, "here": here, "before": before}
+
+
+def text_of(component) -> str:
+    return str(component.to_plotly_json())
+
+
+@given(st.integers(1, 60), st.integers(1, 60), st.data())
+def test_the_probability_is_that_of_fisher_s_exact_test(here, before, data) -> None:
+    having = data.draw(st.integers(0, here + before))
+    found = data.draw(st.integers(max(0, having - before), min(here, having)))
+    expected = hypergeom.sf(found - 1, here + before, having, here)
+    assert _at_least(found, here, having, here + before) == pytest.approx(expected, rel=1e-6, abs=1e-12)
+
+
+def test_a_host_that_came_with_the_trouble_is_found() -> None:
+    rows = [
+        row("all", "", 40, 50), row("host", "/10.0.0.9", 25, 0), row("host", "/10.0.0.1", 10, 30),
+        row("cause", "poll_timeout", 24, 3), row("group", "billing", 12, 14),
+    ]  # fmt: skip
+    found = differing(rows)
+    assert [("host", "/10.0.0.9", 25, 0), ("cause", "poll_timeout", 24, 3)] == [each[:4] for each in found]
+    panel = text_of(differing_panel(rows, has_before=True))
+    assert "10.0.0.9" in panel
+    assert percent(25 / 40) in panel
+
+
+def test_small_numbers_are_explained_by_chance() -> None:
+    rows = [row("all", "", 6, 8), row("host", "/10.0.0.9", 3, 0)]
+    assert [] == differing(rows)
+    assert "chance explains every difference" in text_of(differing_panel(rows, has_before=True))
+
+
+def test_chance_alone_is_hardly_ever_listed() -> None:
+    """A hundred times thirty hosts without any difference: at most 1 % each, so about one list is not empty."""
+    random, listed = Random(7), 0
+    for _ in range(100):
+        drawn = [[random.randrange(30) for _ in range(200)] for _ in range(2)]
+        rows = [row("host", str(host), drawn[0].count(host), drawn[1].count(host)) for host in range(30)]
+        listed += bool(differing([row("all", "", 200, 200), *rows]))
+    assert listed <= 4
+
+
+def test_nothing_is_compared_with_what_was_not_seen() -> None:
+    rows = [row("all", "", 40, 0), row("host", "/10.0.0.9", 25, 0)]
+    assert [] == differing(rows)
+    assert "there is nothing to compare" in text_of(differing_panel(rows, has_before=True))
+    assert "was not recorded as a whole" in text_of(differing_panel(rows, has_before=False))
+    assert [] == differing([])
+
+
+def test_values_are_those_of_the_verdicts_of_both_ranges(tmp_path, now) -> None:
+    verdicts = [
+        {
+            "cluster": "prod", "group_id": f"g{number % 3}", "incarnation": 0, "generation_id": number,
+            "joined_at": now - HOUR // 2 - (number % 2) * HOUR, "verdict": "broker", "cause": "coordinator",
+            "set_off_by": "coordinator", "evidence": "observed", "instances": [f"i{number % 2}", "i2"],
+            "hosts": [] if number % 2 else ["/10.0.0.9"], "reason": "", "proof": [],
+            "lost_resource_seconds": 1.0, "lost_resource_seconds_min": 1.0, "lost_resource_seconds_max": 1.0,
+        }
+        for number in range(12)
+    ]  # fmt: skip
+    rows = sample.churny(now)
+    sample.write(tmp_path, rows | {"verdicts": verdicts})
+    view, before = (Window(now - back * HOUR, now - (back - 1) * HOUR, is_live=False) for back in (1, 2))
+    found = values_of(Store(LocalLake(tmp_path)), view, before, Scope())
+    assert row("all", "", 6, 6) == found[0]
+    assert {("/10.0.0.9", 6, 0)} == {tuple(each.values())[1:] for each in found if each["attribute"] == Attribute.HOST}
+    assert {("i0", 6, 0), ("i1", 0, 6), ("i2", 6, 6)} == {
+        tuple(each.values())[1:] for each in found if each["attribute"] == Attribute.INSTANCE
+    }
+    only = values_of(Store(LocalLake(tmp_path)), view, before, Scope(cluster="elsewhere"))
+    assert [] == differing(only)
+
+
+def test_hostile_values_stay_text() -> None:
+    rows = [row("all", "", 5_000, 5_000), *(row("instance", text, 900, 0) for text in STRINGS[:12])]
+    panel = text_of(differing_panel(rows, has_before=True))
+    assert "\u202e" not in panel
+    assert len(differing(rows)) == len(set(STRINGS[:12]))
