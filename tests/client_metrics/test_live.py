@@ -6,7 +6,7 @@ import os
 import subprocess
 import threading
 from collections.abc import Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -40,29 +40,35 @@ WITHIN_S = 120
 
 
 @pytest.fixture(scope="module")
-def running(tmp_path_factory) -> Iterator[tuple[Broker, list, MetricsReceiver]]:
-    """A broker with the plugin, everything that the port sent to the events topic, and the port."""
+def running(tmp_path_factory) -> Iterator[tuple[Broker, int]]:
+    """A broker with the plugin and two topics, and the port to which it sends what its clients push."""
     folder = tmp_path_factory.mktemp("pushing")
     (folder / "token").write_text(TOKEN)
     (port,) = free_ports(1)
-    with ExitStack() as stack:
-        kafka = stack.enter_context(broker(folder, port=port, token_file=folder / "token"))
+    with broker(folder, port=port, token_file=folder / "token") as kafka:
         admin = AdminClient({"bootstrap.servers": kafka.bootstrap_servers})
         for future in admin.create_topics([NewTopic(TOPIC, 1, 1), NewTopic("orders", PARTITIONS, 1)]).values():
             future.result(WITHIN_S)
-        topic, sent = EventsTopic(Cluster(name="kafka", bootstrap_servers=kafka.bootstrap_servers), TOPIC), []
-
-        def deliver(found) -> None:
-            topic.deliver(found)
-            sent.extend(found)
-
-        receiver = MetricsReceiver(deliver, host="127.0.0.1", port=port, token=TOKEN)
-        thread = threading.Thread(target=receiver.run)
-        thread.start()
-        stack.callback(thread.join)
-        stack.callback(receiver.stop)
         subscribe(kafka)
-        yield kafka, sent, receiver
+        yield kafka, port
+
+
+@pytest.fixture
+def sent(running) -> Iterator[list]:
+    """Everything that the port sends to the events topic while the test runs."""
+    kafka, port = running
+    topic, found = EventsTopic(Cluster(name="kafka", bootstrap_servers=kafka.bootstrap_servers), TOPIC), []
+
+    def deliver(messages) -> None:
+        topic.deliver(messages)
+        found.extend(messages)
+
+    receiver = MetricsReceiver(deliver, host="127.0.0.1", port=port, token=TOKEN)
+    thread = threading.Thread(target=receiver.run)
+    thread.start()
+    yield found
+    receiver.stop()
+    thread.join()
 
 
 @contextmanager
@@ -83,8 +89,8 @@ def of_client(sent: list, client_id: str) -> int:
     return sum(client_id in str(each) for each in list(sent))
 
 
-def test_each_consumer_s_own_figures_are_rows_with_its_member_id(running, spark, tmp_path) -> None:
-    kafka, sent, _ = running
+def test_each_consumer_s_own_figures_are_rows_with_its_member_id(running, sent, spark, tmp_path) -> None:
+    kafka, _ = running
     options = {"bootstrap.servers": kafka.bootstrap_servers, "group.id": GROUP, "client.id": "rd-0"}
     with java_consumer(kafka, "client.id=java-0", "group.instance.id=j0"), closing(Consumer(options)) as consumer:
         consumer.subscribe(["orders"])
@@ -109,9 +115,9 @@ def test_each_consumer_s_own_figures_are_rows_with_its_member_id(running, spark,
     polled = [row for row in found if row["last_poll_at_earliest"] is not None]
     assert polled
     assert all(row["last_poll_at_earliest"] <= row["last_poll_at_latest"] <= row["measured_at"] for row in polled)
-    # The first one joined alone, and again with the other.
+    # Whoever was first joined again with the other.
     rebalances = [row["rebalances"] for row in found if row["client_id"] == "java-0" and row["rebalances"] is not None]
-    assert sum(rebalances) >= 2
+    assert sum(rebalances) >= 1
     assert sum(row["rebalance_ms"] or 0 for row in found if row["client_id"] == "rd-0") > 0
     assert max(row["assigned_partitions"] or 0 for row in found) == PARTITIONS
     again = of_capture(kafka, tmp_path)
@@ -147,8 +153,7 @@ def rows_in(warehouse: Path) -> list[dict]:
 
 
 def test_a_broker_goes_on_and_says_so_while_nothing_takes_the_metrics(running) -> None:
-    kafka, _, receiver = running
-    receiver.stop()
+    kafka, _ = running
     options = {"bootstrap.servers": kafka.bootstrap_servers, "group.id": "alone"}
     with closing(Consumer(options)) as consumer:
         consumer.subscribe(["orders"])

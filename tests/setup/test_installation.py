@@ -65,7 +65,7 @@ COMP_WORDS=(regroup re); COMP_CWORD=1; _shtab_regroup; echo "${COMPREPLY[@]}"
 COMP_WORDS=(regroup replay --b); COMP_CWORD=2; _shtab_regroup; echo "${COMPREPLY[@]}"
 """
     done = subprocess.run(["bash"], input=script(parser(), "bash") + ask, text=True, check=True, capture_output=True)
-    assert ["replay rebuild report", "--batches"] == done.stdout.splitlines()
+    assert ["replay rebuild report receive-metrics", "--batches"] == done.stdout.splitlines()
 
 
 def test_a_completion_survives_a_reader_that_ends(tmp_path) -> None:
