@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
+from dashboards.answers.health import KINDS
 from dashboards.answers.why_text import ADVISED, PLACE, VERDICT
 from schemas.bronze import CLIENT_METRICS
 from schemas.gold import ADVICE, STORMS, VERDICTS
@@ -46,7 +47,7 @@ def of_columns(table: Table, names: Iterable[str]) -> dict[str, Field]:
     return {name: _field(known[name].type, known[name].comment) for name in names}
 
 
-def words(kind: str, **named: str) -> dict[str, Field]:
+def words(kind: str, /, **named: str) -> dict[str, Field]:
     """Return fields of one type of column, each with what it holds."""
     return {name: _field(kind, about) for name, about in named.items()}
 
@@ -108,6 +109,14 @@ STORM_ROWS = Fields(
     of_columns(STORMS, ("storm_id", "cluster", "scope", "started_at", "ended_at", "groups", "rebalances",
                         "lost_resource_seconds", "suspected_cause"))
 )  # fmt: skip
+PROBLEMS = Fields(
+    words(
+        "STRING",
+        kind="; ".join(f"`{kind}`: {about}" for kind, about in KINDS.items()),
+        cluster="name of the cluster; empty for Regroup itself",
+        sentence="what is wrong, in a sentence",
+    )
+)
 SOURCES = Fields(
     words("STRING", cluster="name of the cluster", source="topic, log file, or poll of the brokers")
     | words(

@@ -19,6 +19,7 @@ from dashboards.answers.questions.fields import (
     EPISODE,
     GROUP_ROWS,
     MEASURED,
+    PROBLEMS,
     REBALANCE_OF_WHY,
     REBALANCE_ROWS,
     SOURCES,
@@ -315,7 +316,7 @@ QUESTIONS: Sequence[ApiQuestion] = (
             "jobs_and_rules": "the state of Regroup's jobs and of the rules of its tables, in words",
         },
         answer=_health,
-        fields={"sources": SOURCES},
+        fields={"sources": SOURCES, "problems": PROBLEMS},
     ),
     ApiQuestion(
         name="incident",
