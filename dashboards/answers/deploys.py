@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dashboards.answers.why import NoAnswerError, group_of, known_span
-from dashboards.answers.written import WIDTH, at, columns, newest_records, wrapped
+from dashboards.answers.written import WIDTH, at, columns, newest_records, old_record, wrapped
 from dashboards.lake.lake import Lake, Row
 from dashboards.queries.deploy_store import DEPLOY_ROWS, DeployStore
 from dashboards.queries.store import KnownSpan, Store
@@ -116,7 +116,7 @@ def _lines(found: Deploys, now_ms: int, stale_ms: int) -> Iterator[str]:
 def _stale(seen: KnownSpan, now_ms: int, stale_ms: int, cluster: str = "") -> Iterator[str]:
     for name, until in sorted(seen.until.items()):
         if cluster in ("", name) and (age := now_ms - until) > stale_ms:
-            yield f"The newest record of {visible(name, 60)} is {duration(age)} old: what happened since is not known."
+            yield old_record(name, age)
 
 
 def _cells(row: Row) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from dashboards.answers.written import at, wrapped
+from dashboards.answers.written import at, old_record, wrapped
 from dashboards.lake.lake import Lake, Row
 from dashboards.queries.health_store import HealthStore
 from dashboards.text import duration, instant, visible
@@ -89,8 +89,7 @@ def _stale(newest: Mapping[str, int | None], now_ms: int, stale_ms: int) -> Iter
         if last is None:
             yield Problem("stale", name, f"No record of {visible(name, 60)} has a time, so its age is not known.")
         elif now_ms - last > stale_ms:
-            old = f"The newest record of {visible(name, 60)} is {duration(now_ms - last)} old"
-            yield Problem("stale", name, f"{old}: what happened since is not known.")
+            yield Problem("stale", name, old_record(name, now_ms - last))
 
 
 def _gaps(sources: Sequence[Row]) -> Iterator[Problem]:

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from dashboards.answers.why import known_span
-from dashboards.answers.written import WIDTH, at, columns, newest_records, verdict_values
+from dashboards.answers.written import WIDTH, at, columns, newest_records, old_record, verdict_values
 from dashboards.lake.lake import Lake, Row
 from dashboards.queries.store import KnownSpan, Store, Wanted
-from dashboards.text import duration, instant, visible
+from dashboards.text import instant, visible
 from dashboards.urlstate import SPANS, Window
 from dashboards.views.theme import STYLES, style_of
 from dashboards.views.verdict_words import blamed
@@ -80,7 +80,7 @@ def _lines(found: Top, now_ms: int, stale_ms: int) -> Iterator[str]:
     yield f"{count(found.totals['rebalances'], 'rebalance')}, {lost} resource-seconds lost."
     for name, until in sorted(found.seen.until.items()):
         if (age := now_ms - until) > stale_ms:
-            yield f"The newest record of {visible(name, 60)} is {duration(age)} old: what happened since is not known."
+            yield old_record(name, age)
     sums: dict[str, list[Row]] = {}
     for row in found.verdicts:
         sums.setdefault(row["verdict"], []).append(row)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from dashboards.answers.group_advice import advice_of
 from dashboards.lake.lake import Lake, Row
+from dashboards.queries.generation_times import ended
 from dashboards.queries.measurements import measured_around
 from dashboards.queries.store import KnownSpan, Rebalance, Store, Wanted
 from dashboards.text import visible
@@ -205,8 +206,3 @@ def began(generation: Row) -> int:
     """Return the earliest time, in ms, at which the rebalance may have begun."""
     earliest = generation["prepared_at_earliest"]
     return int(generation["joined_at"] if earliest is None else min(earliest, generation["joined_at"]))
-
-
-def ended(generation: Row) -> int:
-    """Return when the rebalance completed (of a loop the last), or its join phase if it did not, in ms."""
-    return int(generation.get("last_completed_at") or generation["completed_at"] or generation["joined_at"])

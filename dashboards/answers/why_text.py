@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from dashboards.answers.group_advice import recommended
-from dashboards.answers.why import Why, began, ended
+from dashboards.answers.why import Why, began
 from dashboards.answers.written import at, wrapped
 from dashboards.lake.lake import Row
+from dashboards.queries.generation_times import ended
 from dashboards.text import duration, instant, span, visible
 from dashboards.views import sentences
 from dashboards.views.clients.measured import measured_sentences

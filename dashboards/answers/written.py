@@ -9,6 +9,7 @@ from typing import Any
 
 from dashboards.lake.lake import Row
 from dashboards.queries.store import KnownSpan
+from dashboards.text import duration, visible
 
 WIDTH = 110
 """Longest line of prose and of a table. Proof is not wrapped, so that it can be searched for."""
@@ -32,6 +33,11 @@ def verdict_values(rows: Sequence[Row], names: Sequence[str] = VERDICT) -> list[
 def newest_records(seen: KnownSpan, now_ms: int, stale_ms: int) -> dict[str, Any]:
     """Return the time of each cluster's newest record, and whether that is old, as values of JSON."""
     return {name: {"at": at(until), "is_stale": now_ms - until > stale_ms} for name, until in seen.until.items()}
+
+
+def old_record(cluster: str, age_ms: int) -> str:
+    """Return that the newest record of a cluster is old, as a sentence."""
+    return f"The newest record of {visible(cluster, 60)} is {duration(age_ms)} old: what happened since is not known."
 
 
 def wrapped(text: str, first: str = "", indent: str = "") -> str:

@@ -9,11 +9,12 @@ from dashboards.figures.bars import bars, dotted_edges
 from dashboards.figures.clock import time_axis
 from dashboards.figures.group import generation_tip
 from dashboards.lake.lake import Row
+from dashboards.queries.generation_times import ended
 from dashboards.text import duration, figure_text, instant
 from dashboards.urlstate import Window
 from dashboards.views.plot import Figure, Trace, trace
 from dashboards.views.theme import STYLES, layout
-from dashboards.views.timelines.segments import PARTIAL_MODES, Segment, ended
+from dashboards.views.timelines.segments import PARTIAL_MODES, Segment
 from dashboards.zone import zone
 from schemas.states import Evidence
 from schemas.written import count

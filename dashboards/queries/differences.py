@@ -44,7 +44,8 @@ WITH {named(team, condition)}, seen AS (
     UNION ALL SELECT '{Attribute.HOST}', unnest(hosts), here FROM seen
 )
 SELECT attribute, value, CAST(sum(here) AS BIGINT) AS here, CAST(count(*) - sum(here) AS BIGINT) AS before
-FROM valued GROUP BY attribute, value ORDER BY attribute = 'all' DESC, here DESC, attribute, value LIMIT $cap
+FROM valued GROUP BY attribute, value
+ORDER BY attribute = '{Attribute.ALL}' DESC, here DESC, attribute, value LIMIT $cap
 """  # noqa: S608 - our own names
 
 

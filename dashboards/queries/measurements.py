@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dashboards.lake.lake import Lake, Row, moment
+from dashboards.queries.generation_times import ended
 from dashboards.queries.gold_store import of_window, window_parameters
 from dashboards.queries.store import Rebalance
 from dashboards.urlstate import Window
@@ -41,7 +42,8 @@ def measured_around(lake: Lake, found: Rebalance) -> list[Row]:
 
     Only pushes within `REACH_MS` are looked for. The end is by the broker's clock, the pushes by those of the clients.
     """
-    at, g = found.ended_at, found.generation
+    g = found.generation
+    at = ended(g)
     near = Window(at - REACH_MS, at + REACH_MS, is_live=False)
     parameters = {"cluster": g["cluster"], "group": g["group_id"], "at": moment(at), **window_parameters(near)}
     rows = lake.query(MEASURED, of_window(near, "client_metrics"), MEASURED_ROWS, parameters).rows

@@ -140,12 +140,6 @@ class Rebalance:
         return [*self.everybody, *self.events]
 
     @property
-    def ended_at(self) -> int:
-        """Return when the rebalance completed (of a loop the last), or its join phase if it did not, in ms."""
-        g = self.generation
-        return int(g.get("last_completed_at") or g["completed_at"] or g["joined_at"])
-
-    @property
     def stopped(self) -> list[Row]:
         """Return the stalls that this rebalance caused, without stalls of static members that rejoined later."""
         return [s for s in self.stalls.rows if not self._is_later(s)]

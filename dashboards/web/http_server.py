@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import time
 from collections import Counter
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
@@ -168,3 +169,12 @@ def bound(application: Any, *, host: str, port: int, threads: int = THREADS, lar
         asyncore_use_poll=True,
         log_socket_errors=False,
     )
+
+
+def respond(start: Callable[..., Any], status: str, kind: str, body: bytes, *more: tuple[str, str]) -> list[bytes]:
+    """Send a whole response of a port for programs, with `more` headers. 401 asks for a bearer token."""
+    headers = [("Content-Type", kind), ("Content-Length", str(len(body))), ("X-Content-Type-Options", "nosniff")]
+    if status.startswith("401"):
+        headers.append(("WWW-Authenticate", "Bearer"))
+    start(status, [*headers, *more])
+    return [body]

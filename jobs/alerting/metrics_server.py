@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from dashboards.web.http_server import bound
+from dashboards.web.http_server import bound, respond
 from jobs.alerting.exposition import CONTENT_TYPE, Metric, exposition
 from jobs.config.bearer import bearer_token, has_token
 from jobs.config.errors import UserError
@@ -65,12 +65,7 @@ class MetricsServer:
 
     def _response(self, environ: Mapping[str, Any], start: Callable[..., Any]) -> list[bytes]:
         status, kind, text = self._found(environ)
-        body = text.encode()
-        headers = [("Content-Type", kind), ("Content-Length", str(len(body))), ("X-Content-Type-Options", "nosniff")]
-        if status.startswith("401"):
-            headers.append(("WWW-Authenticate", "Bearer"))
-        start(status, headers)
-        return [body]
+        return respond(start, status, kind, text.encode())
 
     def _found(self, environ: Mapping[str, Any]) -> tuple[str, str, str]:
         path = environ["PATH_INFO"]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from jobs.client_metrics.otlp_requests import check_installed
 from jobs.client_metrics.receiver import PATH, MetricsReceiver
 from jobs.config.bearer import bearer_token
+from jobs.config.declared import REFERENCES
 from jobs.config.errors import UserError
 from jobs.config.listening import listening
 from jobs.config.receivers import is_loopback
@@ -29,7 +30,7 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
     """
     check_installed()
     host, port = listening(args.listen)
-    if args.token and not args.token.startswith(("env:", "file:")):
+    if args.token and not args.token.startswith(REFERENCES):
         # Everybody on this machine can read the arguments of a process.
         raise UserError("--token must be env:NAME or file:PATH, not the token itself.")
     token = bearer_token("The token of --token", args.token)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from dashboards.web.http_server import bound
+from dashboards.web.http_server import bound, respond
 from jobs.client_metrics.otlp_requests import JSON, LARGEST, PROTOBUF, RefusedRequestError, messages, unpacked
 from jobs.config.bearer import has_token
 from jobs.config.errors import UserError
@@ -46,13 +46,8 @@ class MetricsReceiver:
 
     def _response(self, environ: Mapping[str, Any], start: Callable[..., Any]) -> list[bytes]:
         status, kind, body = self._found(environ)
-        headers = [("Content-Type", kind), ("Content-Length", str(len(body))), ("X-Content-Type-Options", "nosniff")]
-        if status.startswith("401"):
-            headers.append(("WWW-Authenticate", "Bearer"))
-        if status.startswith("503"):
-            headers.append(("Retry-After", str(RETRY_S)))
-        start(status, headers)
-        return [body]
+        more = [("Retry-After", str(RETRY_S))] if status.startswith("503") else []
+        return respond(start, status, kind, body, *more)
 
     def _found(self, environ: Mapping[str, Any]) -> Response:
         if environ["PATH_INFO"] == "/healthz":

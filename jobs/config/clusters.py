@@ -14,6 +14,7 @@ from pipelines.log_envelopes import LARGEST_MESSAGE
 from pipelines.log_layouts import layout, zone
 
 DEFAULT_CLUSTER = "kafka"
+EVENTS_TOPIC = "regroup-events"
 LONGEST_NAME = 100
 LONGEST_OPTION = 100_000
 """Highest number of characters of a Kafka option, which may contain certificates."""
@@ -39,7 +40,7 @@ class Cluster:
     name: str
     bootstrap_servers: str
     kafka: Mapping[str, str] = field(default_factory=dict, repr=False)
-    events_topic: str = "regroup-events"
+    events_topic: str = EVENTS_TOPIC
     events_zone: str = "UTC"
     events_layout: str = "default"
     events_max_message_bytes: int = LARGEST_MESSAGE

@@ -143,6 +143,10 @@ def refuse_unknown(declared: Mapping[str, Any], known: set[str], section: str) -
             raise UserError(f"Unknown setting {key!r} in {section}: {hint}")
 
 
+REFERENCES = ("env:", "file:")
+"""Beginnings of a value that says where a secret is."""
+
+
 def secret(subject: str, value: str) -> str:
     """Return the secret that `env:NAME` or `file:PATH` refers to; return any other value unchanged.
 

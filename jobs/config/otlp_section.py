@@ -8,13 +8,12 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 from urllib.parse import urlsplit
 
-from jobs.config.declared import all_typed, refuse_unknown, secret, table, text
+from jobs.config.declared import REFERENCES, all_typed, refuse_unknown, secret, table, text
 from jobs.config.errors import UserError
 from jobs.config.receivers import is_loopback
 
 HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")
 """A header's name: a token of RFC 9110."""
-REFERENCES = ("env:", "file:")
 MOST_ENTRIES = 50
 
 

@@ -8,7 +8,7 @@ from ipaddress import ip_address
 from typing import Any, Protocol, TypeVar
 from urllib.parse import urlsplit
 
-from jobs.config.declared import all_typed, refuse_unknown, secret, tables
+from jobs.config.declared import REFERENCES, all_typed, refuse_unknown, secret, tables
 from jobs.config.errors import UserError
 
 R = TypeVar("R", "Alertmanager", "Webhook")
@@ -73,7 +73,7 @@ def webhooks(declared: Any) -> tuple[Webhook, ...]:
     """
     found = tuple(_receiver("[[webhooks]]", Webhook, each) for each in tables("webhooks", declared))
     for hook in found:
-        if not hook.secret.startswith(("env:", "file:")):
+        if not hook.secret.startswith(REFERENCES):
             raise UserError(
                 f"The secret of the webhook {hook.name} must be a reference: write env:NAME or file:PATH, and put the "
                 "secret there."

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from dashboards.teams import NO_TEAM, Teams
-from jobs.config.declared import all_typed, quoted_value, refuse_unknown, secret, table, tables, text
+from jobs.config.declared import REFERENCES, all_typed, quoted_value, refuse_unknown, secret, table, tables, text
 from jobs.config.errors import UserError
 from jobs.config.receivers import is_loopback
 
@@ -19,7 +19,6 @@ DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sun
 TIME = re.compile(r"([01][0-9]|2[0-3]):([0-5][0-9])")
 ADDRESS = re.compile(r"[^\s@<>,;:\"\x00-\x1f\x7f]+@[^\s@<>,;:\"\x00-\x1f\x7f]+")
 SECURITY = ("starttls", "tls", "none")
-REFERENCES = ("env:", "file:")
 MOST_RECEIVERS = 200
 
 

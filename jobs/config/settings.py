@@ -21,7 +21,7 @@ from dashboards.lake.databricks_warehouse import Warehouse
 from dashboards.teams import Teams
 from jobs.config.clusters import Cluster, cluster_name, read_cluster, with_bootstrap
 from jobs.config.databricks_section import databricks_section
-from jobs.config.declared import hints_of, refuse_unknown, secret, table, text, typed
+from jobs.config.declared import REFERENCES, hints_of, refuse_unknown, secret, table, text, typed
 from jobs.config.errors import UserError
 from jobs.config.otlp_section import Otlp, otlp_section
 from jobs.config.receivers import Alertmanager, Webhook, alertmanagers, refuse_same_names, webhooks
@@ -33,7 +33,6 @@ from pipelines.silver.client_hosts import ClientHosts, HostPolicy
 LONGEST_FILE = 1_000_000
 TABLES = ("clusters", "alertmanagers", "webhooks", "readers", "databricks", "teams", "report", "otlp")
 """Keys that are tables of the file. They have neither flags nor environment variables."""
-REFERENCES = ("env:", "file:")
 SECRET = re.compile(r"password|secret|token|jaas|pem$")
 """Kafka options whose value is a secret."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from jobs.config.declared import REFERENCES
 from jobs.config.errors import UserError
 from pipelines.silver.client_hosts import HostPolicy
 
@@ -27,7 +28,7 @@ def refuse_impossible(values: Mapping[str, Any]) -> None:
     policy, key = values.get("client_host", HostPolicy.KEEP), values.get("client_host_key", "")
     if policy not in set(HostPolicy):
         raise UserError(f"The setting client_host must be {', '.join(HostPolicy)}, but is {policy!r}.")
-    if (key or policy == HostPolicy.HASH) and not key.startswith(("env:", "file:")):
+    if (key or policy == HostPolicy.HASH) and not key.startswith(REFERENCES):
         raise UserError(
             'The setting client_host_key must refer to the key for client_host = "hash": write env:NAME or file:PATH.'
         )

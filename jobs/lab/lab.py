@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Self
 
 from confluent_kafka import Producer
 
-from jobs.config.clusters import Cluster
+from jobs.config.clusters import EVENTS_TOPIC
 from jobs.config.listening import listening
 from jobs.config.terminal import say
 from jobs.lab import churn
@@ -155,7 +155,7 @@ def run(_settings: Settings, args: argparse.Namespace) -> int:
             _print(sentence)
         try:
             lab = stack.enter_context(Lab(directory, scenario, seed=args.seed, say=_print, address=address))
-            lab.create_topic(Cluster(name="lab", bootstrap_servers=lab.bootstrap_servers).events_topic)
+            lab.create_topic(EVENTS_TOPIC)
             logs = ", ".join(str(log) for log in [*lab.broker_logs.values(), *lab.worker_logs])
             _print(f"bootstrap servers {lab.bootstrap_servers}, broker log {logs}; Ctrl-C stops it")
             threading.Event().wait()

@@ -81,8 +81,7 @@ def points(metric: Any) -> Iterator[MetricPoint]:
     if known is None:
         return
     column, kind = known
-    data = metric.get("sum") if kind in (MetricKind.COUNT, MetricKind.SUM) else metric.get("gauge")
-    for point in listed(data or metric.get("sum") or metric.get("gauge"), "dataPoints"):
+    for point in listed(metric.get("sum") or metric.get("gauge"), "dataPoints"):
         if not isinstance(point, dict):
             continue
         at, value = milliseconds(point.get("timeUnixNano")), _number(point)

@@ -15,12 +15,13 @@ from dashboards.answers.incidents.of_rebalance import (
     verdict_sections,
     verdict_text,
 )
-from dashboards.answers.why import NoAnswerError, Why, ended
+from dashboards.answers.why import NoAnswerError, Why
 from dashboards.answers.why_text import is_answered, why_values
 from dashboards.answers.written import at
 from dashboards.figures.flags import flagged
 from dashboards.figures.storms import rebalances_figure
 from dashboards.lake.lake import Lake, Row
+from dashboards.queries.generation_times import ended
 from dashboards.queries.store import Store
 from dashboards.text import instant, visible
 from dashboards.urlstate import LATEST, State, Window

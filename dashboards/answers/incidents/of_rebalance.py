@@ -8,10 +8,11 @@ from dashboards.answers.advise import advised
 from dashboards.answers.incidents import timeline
 from dashboards.answers.incidents.incident import COST, LINES_MOST, Incident, Section
 from dashboards.answers.incidents.members import member_values
-from dashboards.answers.why import Why, began, ended
+from dashboards.answers.why import Why, began
 from dashboards.answers.why_text import is_answered, why_values
 from dashboards.figures import waterfall
 from dashboards.lake.lake import Lake
+from dashboards.queries.generation_times import ended
 from dashboards.queries.lag import lag_sentence
 from dashboards.queries.store import Store
 from dashboards.text import duration, instant, visible

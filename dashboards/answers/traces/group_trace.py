@@ -15,12 +15,13 @@ from dashboards.answers.traces.ownership_tracks import of_lane, of_resources, st
 from dashboards.answers.traces.trace_events import Instant, Slice, TraceSection, Track, trace_events
 from dashboards.answers.written import at
 from dashboards.lake.lake import Row
+from dashboards.queries.generation_times import ended
 from dashboards.text import host, member_label, visible
 from dashboards.views import sentences
 from dashboards.views.group_timeline import GroupTimeline
 from dashboards.views.marks import flag_of, mark_subject
 from dashboards.views.theme import GLYPHS, STYLES
-from dashboards.views.timelines.segments import Segment, ended, proof
+from dashboards.views.timelines.segments import Segment, proof
 from schemas.states import Evidence, GroupEventKind, GroupProtocol
 from schemas.written import capitalized
 

@@ -46,12 +46,6 @@ def clipped(segment: Segment, window: Window) -> Segment | None:
     return found if found.latest > found.earliest else None
 
 
-def ended(g: Row) -> int:
-    """Return when the last generation in the row completed, or joined if it never did."""
-    known = (g.get("last_completed_at"), g["completed_at"], g["joined_at"])
-    return int(next(at for at in known if at is not None))
-
-
 def proof(row: Row) -> str:
     """Return the offset of the record that proves a generation."""
     return f"__consumer_offsets-{row['source_partition']}@{row['source_offset']}"

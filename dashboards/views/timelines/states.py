@@ -6,9 +6,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from dashboards.lake.lake import Row
+from dashboards.queries.generation_times import ended
 from dashboards.urlstate import Window
 from dashboards.views.theme import style_of
-from dashboards.views.timelines.segments import PARTIAL_MODES, Segment, clipped, ended, proof
+from dashboards.views.timelines.segments import PARTIAL_MODES, Segment, clipped, proof
 from schemas.folded_rows import count_of
 from schemas.states import Evidence, GroupState
 
