@@ -4,15 +4,20 @@
   var path = document.querySelector("link[rel=preload][as=script]").getAttribute("href");
 
   regroup.callback("draw", function () {
-    if (window.Plotly || document.querySelector('script[src="' + path + '"]')) {
+    if (window.Plotly) {
       return;
     }
-    var script = document.createElement("script");
-    script.src = path;
-    // Figures are never sent to Plotly's servers, whatever their configuration.
-    script.onload = function () {
-      window.Plotly.setPlotConfig({ plotlyServerURL: "", showSendToCloud: false });
-    };
-    document.head.appendChild(script);
+    // The figures of Dash wait for what is here, and load all of Plotly themselves if nothing is. The script replaces it.
+    window.Plotly = new Promise(function (resolve, reject) {
+      var script = document.createElement("script");
+      script.src = path;
+      script.onload = function () {
+        // Figures are never sent to Plotly's servers, whatever their configuration.
+        window.Plotly.setPlotConfig({ plotlyServerURL: "", showSendToCloud: false });
+        resolve();
+      };
+      script.onerror = reject;
+      document.head.appendChild(script);
+    });
   });
 })();

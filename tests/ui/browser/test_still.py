@@ -6,6 +6,7 @@ from pathlib import Path
 
 import plotly.offline
 import pytest
+from playwright.sync_api import Route
 
 import dashboards
 from tests.ui.browser.test_browser import PLOT
@@ -44,6 +45,24 @@ def test_no_other_plotly_is_loaded(reader) -> None:
     assert 1 == sum("plotly" in url and url.endswith(".js") for url in asked)
     # A preloaded script that is in the window's cache already may be asked for twice. It is sent once at most.
     assert page.evaluate(SENT) <= 1
+
+
+def test_a_page_that_is_ready_before_plotly_waits_for_it(reader) -> None:
+    held = []
+    page = reader.page
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    page.route("**/*plotly*.js", hold)
+    page.goto(f"{reader.address}/?from=all", wait_until="commit")
+    # The code of Dash's figures is there, so a figure has asked for Plotly, or waits for it.
+    page.wait_for_function("() => performance.getEntriesByType('resource').some(e => e.name.includes('async-graph'))")
+    page.wait_for_selector("#page .head")
+    for route in held:
+        route.continue_()
+    page.wait_for_selector(PLOT)
+    assert {"plotly-cartesian.min.js"} == {route.request.url.rsplit("/", 1)[-1] for route in held}
 
 
 def test_what_is_larger_is_sent_small(reader) -> None:
