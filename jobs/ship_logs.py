@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from jobs.config.errors import UserError
 from jobs.kafka.events_topic import EventsTopic
-from jobs.kafka.log_files import FileLine, FilePosition, Follower
+from jobs.kafka.logs.log_files import FileLine, FilePosition, Follower
 
 if TYPE_CHECKING:
     import argparse

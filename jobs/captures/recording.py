@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from jobs.captures.capture_files import CaptureFiles
 from jobs.captures.offsets_parquet import read_records
 from jobs.config.errors import UserError
-from jobs.kafka.log_files import MAX_LINE_BYTES
+from jobs.kafka.logs.joined_lines import MAX_LINE_BYTES, RawLine, joined
 from pipelines.bounded_json import bounded_json, cost
 from pipelines.coordinator_events import WORDS
 from pipelines.decoding.record_times import LAST_MS
@@ -101,11 +101,13 @@ class Capture:
                 number = name.removeprefix(f"{kind}-").split(".", 1)[0]
                 is_id = kind in ("broker", "controller") and number.isascii() and number.isdigit()
                 broker_id = int(number) if is_id and len(number) <= LONGEST_ID else None
-                for at, (raw, is_cut) in enumerate(self._files.lines(name, "log", MAX_LINE_BYTES), 1):
-                    text = raw.decode("utf-8", "replace")
+                read = self._files.lines(name, "log", MAX_LINE_BYTES)
+                lines = joined(RawLine(raw, len(raw) + 1, is_cut=is_cut) for raw, is_cut in read)
+                for at, line in enumerate(lines, 1):
+                    text = line.text[:MAX_LINE_BYTES].decode("utf-8", "replace")
                     if any(word in text for word in WORDS):
                         self._files.budget.spend("log", EVENT_COST, name)
-                    yield Line(file=name, number=at, text=text, broker_id=broker_id, is_oversized=is_cut)
+                    yield Line(file=name, number=at, text=text, broker_id=broker_id, is_oversized=line.is_cut)
 
     def observations(self) -> Iterator[tuple[int, dict[str, Any] | Refused]]:
         """Yield line number and object of each line of admin.jsonl; `Refused` for lines that cannot be used.

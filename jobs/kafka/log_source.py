@@ -14,7 +14,7 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 
 from jobs.kafka.bronze_source import read_stream
-from jobs.kafka.log_files import FilePosition, Follower
+from jobs.kafka.logs.log_files import FilePosition, Follower
 from jobs.tables.output import union
 from pipelines.arrow_types import row_type
 from pipelines.coverage import Span

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.kafka.log_files import FileLine
+from jobs.kafka.logs.log_files import FileLine
 from jobs.ship_logs import envelope
 from pipelines.coordinator_events import Unreadable
 from pipelines.log_envelopes import LogLine, Observation, unwrap

@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jobs.config.errors import UserError
-from jobs.kafka.log_files import MAX_LINE_BYTES, FileLine, FilePosition, Follower
+from jobs.kafka.logs.joined_lines import MAX_LINE_BYTES
+from jobs.kafka.logs.log_files import FileLine, FilePosition, Follower
 
 
 @pytest.fixture
@@ -237,3 +238,66 @@ def test_endless_parts_take_no_more_memory_than_a_long_line(tmp_path, follow):
     assert all(len(each.line) <= MAX_LINE_BYTES for each in found)
     assert found[0].is_oversized
     assert len(found) < 15
+
+
+OBJECT = {"kind": "Pod", "metadata": {"name": "billing-0", "labels": {}}, "items": [1, [], {"a": None}]}
+PRINTED = json.dumps(OBJECT, indent=4)
+"""As `kubectl get -o json` prints it."""
+
+
+def test_an_object_printed_over_several_lines_is_one_line(tmp_path, follow):
+    path = tmp_path / "pods.json"
+    path.write_text(f"one\n{PRINTED}\r\n{PRINTED}\ntwo\n")
+    found = follow(path).poll()
+    assert ["one", OBJECT, OBJECT, "two"] == [json.loads(x) if x.startswith("{") else x for x in texts(found)]
+    assert [1, 2, 3, 4] == [each.line_no for each in found]
+
+
+def test_an_object_waits_for_its_last_line_also_across_a_restart(tmp_path, follow):
+    path = tmp_path / "pods.json"
+    path.write_text("one\n")
+    follower = follow(path)
+    lines = PRINTED.splitlines(keepends=True)
+    for line in lines[:-1]:
+        append(path, line)
+        assert all("one" == text for text in texts(follower.poll()))
+    position = kept(follower)
+    append(path, lines[-1])
+    assert [] == follow(path, position).poll()
+    append(path, "\n")
+    assert [OBJECT] == [json.loads(text) for text in texts(follow(path, position).poll())]
+
+
+def test_an_object_without_an_end_is_a_line_before_the_next_one(tmp_path, follow):
+    path = tmp_path / "pods.json"
+    path.write_text("{\n  1,\n[next] line\n{\n{\n}\n}\n  x\n")
+    assert ["{ 1,", "[next] line", "{", "{ }", "}", "  x"] == texts(follow(path).poll())
+
+
+def test_an_object_longer_than_a_line_may_be_is_cut_and_the_next_line_is_whole(tmp_path, follow):
+    path = tmp_path / "pods.json"
+    many = json.dumps({"items": ["x" * 1000] * 300}, indent=4)
+    endless = "{\n" + " x\n" * 100_000
+    path.write_text(f"{many}\nnext\n{endless}last\n")
+    found = follow(path).poll()
+    assert [True, False, True, False] == [each.is_oversized for each in found]
+    assert ["next", "last"] == texts(found)[1::2]
+    assert all(len(each.line) <= MAX_LINE_BYTES for each in found)
+
+
+@given(st.lists(st.sampled_from(["{", "}", "  x", "y", f"{CRI} stdout P a", f"{CRI} stdout F b"])), st.data())
+def test_lines_are_the_same_however_the_file_grows(tmp_path_factory, lines, data):
+    content = "".join(f"{line}\n" for line in [*lines, "end"]).encode()
+    folder = tmp_path_factory.mktemp("grows")
+    whole, grown = folder / "whole.log", folder / "grown.log"
+    whole.write_bytes(content)
+    grown.write_bytes(b"")
+    with closing(Follower(whole, None, "log")) as follower:
+        expected = follower.poll()
+    found, position = [], None
+    for cut in [*sorted(data.draw(st.sets(st.integers(0, len(content))))), len(content)]:
+        grown.write_bytes(content[:cut])
+        with closing(Follower(grown, position, "log")) as follower:
+            found += follower.poll()
+            position = follower.position
+    assert expected == found

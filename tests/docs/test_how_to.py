@@ -16,7 +16,7 @@ from ruamel.yaml import YAML
 from jobs.command_line.parser import parser
 from jobs.config.errors import UserError
 from jobs.config.settings import Settings
-from jobs.kafka.log_files import FileLine
+from jobs.kafka.logs.log_files import FileLine
 from jobs.pages import access
 from jobs.ship_logs import envelope
 from pipelines.coordinator_events import ParsedEvent

@@ -7,7 +7,7 @@ import os
 import pytest
 
 from jobs.config.errors import UserError
-from jobs.kafka.log_files import Follower
+from jobs.kafka.logs.log_files import Follower
 
 
 @pytest.mark.parametrize("make", [os.mkfifo, lambda path: path.symlink_to("/dev/zero")], ids=["pipe", "device"])

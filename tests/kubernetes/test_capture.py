@@ -51,7 +51,8 @@ def replayed(folder: Path, objects: list[dict], *options: str, name: str = "eage
     """The warehouse of the capture with these objects beside it."""
     capture, warehouse = folder / "capture", folder / "warehouse"
     shutil.copytree(CAPTURES / name, capture)
-    lines = "".join(json.dumps(each) + "\n" for each in objects)
+    # Every second one as kubectl prints it.
+    lines = "".join(json.dumps(each, indent=4 * (at % 2) or None) + "\n" for at, each in enumerate(objects))
     (capture / "kubernetes-1.log").write_text(lines, encoding="utf-8")
     assert 0 == main(["replay", str(capture), "--warehouse", str(warehouse), *options])
     return warehouse

@@ -47,6 +47,19 @@ def test_a_followed_file_may_have_objects_and_log_lines(tmp_path) -> None:
     assert SECRET not in repr(rows)
 
 
+def test_a_followed_file_may_be_what_kubectl_prints(tmp_path) -> None:
+    log = tmp_path / "kubectl.log"
+    watched = {"type": "MODIFIED", "object": pod(**terminated())}
+    printed = [json.dumps(each, indent=4) for each in (watched, event("Pulled", ""), event())]
+    log.write_text("".join(f"{each}\n" for each in (*printed, LINE)), encoding="utf-8")
+    rows = followed(log)
+    changes = [row["change"] for row in mark_rows(rows["admin_observations"])]
+    assert ["oom_killed", "probe_failed", "started"] == sorted(changes)
+    assert 1 == len(rows["coordinator_events"])
+    assert [(4, 0)] == [(row["records"], row["quarantined"]) for row in rows["coverage"]]
+    assert "quarantine" not in rows
+
+
 def test_a_capture_keeps_the_changes_of_the_events_topic_and_replay_reads_them() -> None:
     found = records_of(
         json.dumps(pod(**terminated())).encode(), json.dumps({"log": json.dumps(event())}).encode(), b"x"

@@ -4,24 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, NamedTuple
 
+from jobs.kafka.logs.joined_lines import MAX_LINE_BYTES, RawLine, joined
 from jobs.kafka.regular_files import open_regular
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-MAX_LINE_BYTES = 65_536
-"""Highest length of a kept line. Lifecycle lines are shorter, because ids have at most 32,767 bytes each."""
+    from collections.abc import Iterator
 
 HEAD_BYTES = 256
 """Bytes at the start of a file that identify it among files with the same name and inode."""
-
-CRI_PART = re.compile(rb"\d{4}-\d\d-\d\dT[\d:.,Z+-]{8,30} (?P<stream>stdout|stderr) (?P<tag>[FP]) ")
-"""Beginning of a line as a CRI container runtime writes it: its time, stream and tag."""
 
 
 class FileLine(NamedTuple):
@@ -56,7 +50,7 @@ class Follower:
     A line is complete when its newline has arrived. Bytes that are not UTF-8 are replaced. After a rotation, the rest
     of the renamed file is read first, from the open file or, after a restart, from the renamed file in the same folder.
     Then the new file is read from its beginning. A file that is shorter or begins differently is read from its
-    beginning. The parts of a line that a container runtime split are one line.
+    beginning. Lines that belong together are one line (`jobs.kafka.logs.joined_lines`).
     """
 
     def __init__(self, path: Path, position: FilePosition | None = None, source_id: str | None = None) -> None:
@@ -107,12 +101,13 @@ class Follower:
         if os.fstat(self._stream.fileno()).st_size < self._offset:
             self._offset = 0
         self._stream.seek(self._offset)
-        for _, (raw, size, is_complete) in zip(range(most), _joined(_raw_lines(self._stream)), strict=False):
-            if not (is_complete or is_finished):
+        for _, line in zip(range(most), joined(_raw_lines(self._stream)), strict=False):
+            if not (line.is_whole or is_finished):
                 return
-            self._offset += size
+            self._offset += line.size
             self._line_no += 1
-            yield _line(self._source_id, self._line_no, raw, size)
+            text = line.text[:MAX_LINE_BYTES].decode("utf-8", "replace")
+            yield FileLine(self._source_id, self._line_no, text, line.is_cut)
 
     def _is_replaced(self) -> bool:
         try:
@@ -123,43 +118,13 @@ class Follower:
         return (now.st_dev, now.st_ino) != (mine.st_dev, mine.st_ino)
 
 
-def _raw_lines(stream: IO[bytes]) -> Iterator[tuple[bytes, int, bool]]:
-    """Yield each line without its end (at most MAX_LINE_BYTES + 1 bytes), its bytes, and whether it is whole."""
+def _raw_lines(stream: IO[bytes]) -> Iterator[RawLine]:
     while line := stream.readline(MAX_LINE_BYTES + 1):
         size, last = len(line), line
         while not last.endswith(b"\n") and (last := stream.readline(MAX_LINE_BYTES)):
             size += len(last)
-        is_complete = last.endswith(b"\n")
-        yield line.removesuffix(b"\n").removesuffix(b"\r"), size, is_complete
-
-
-def _joined(lines: Iterable[tuple[bytes, int, bool]]) -> Iterator[tuple[bytes, int, bool]]:
-    """Yield the lines with the parts of a line joined that a CRI container runtime split; a joined line counts as one.
-
-    A part has the tag `P`, the last one `F`. A line is not whole before its last part has arrived. Parts are joined if
-    they follow each other directly and are of the same stream, up to MAX_LINE_BYTES.
-    """
-    held: tuple[bytes, int, bytes] | None = None
-    for raw, size, is_complete in lines:
-        part = CRI_PART.match(raw)
-        text, length = raw, size
-        if held is not None:
-            if part is not None and part["stream"] == held[2]:
-                text, length = held[0] + raw[part.end() :], held[1] + size
-            else:
-                yield held[0], held[1], True
-        if part is not None and part["tag"] == b"P" and is_complete and len(text) <= MAX_LINE_BYTES:
-            held = text, length, part["stream"]
-            continue
-        held = None
-        yield text, length, is_complete
-    if held is not None:
-        yield held[0], held[1], False
-
-
-def _line(source_id: str, number: int, raw: bytes, size: int) -> FileLine:
-    is_oversized = size > MAX_LINE_BYTES + 1
-    return FileLine(source_id, number, raw[:MAX_LINE_BYTES].decode("utf-8", "replace"), is_oversized)
+        text = line.removesuffix(b"\n").removesuffix(b"\r")
+        yield RawLine(text, size, last.endswith(b"\n"), size > MAX_LINE_BYTES + 1)
 
 
 def _head(stream: IO[bytes], offset: int) -> str:
