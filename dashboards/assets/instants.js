@@ -1,18 +1,34 @@
-// "Inspect here" shows the group at the time under the pointer, or in the middle of the view.
+// "Inspect here" shows the group at the time under the pointer, or in the middle of the view. The slider moves it.
 (function () {
   var regroup = window.regroup;
+
+  // A moving range is frozen, so that the instant stays in it.
+  function inspect(view, at) {
+    regroup.go({ from: view.start, to: view.end, at: Math.round(at) });
+  }
+
+  function moved(event) {
+    return event.target.id === "instant" ? Number(event.target.value) : null;
+  }
+
+  document.addEventListener("input", function (event) {
+    if (moved(event) !== null) {
+      regroup.cross(moved(event));
+    }
+  });
+
+  document.addEventListener("change", function (event) {
+    if (moved(event) !== null) {
+      inspect(regroup.view(), moved(event));
+    }
+  });
 
   document.addEventListener("click", function (event) {
     var button = event.target.closest && event.target.closest("[data-key=i]");
     var view = button && regroup.view();
     if (view) {
       var isInside = regroup.pointed > view.start && regroup.pointed < view.end;
-      // A moving range is frozen, so that the instant stays in it.
-      regroup.go({
-        from: view.start,
-        to: view.end,
-        at: Math.round(isInside ? regroup.pointed : (view.start + view.end) / 2),
-      });
+      inspect(view, isInside ? regroup.pointed : (view.start + view.end) / 2);
     }
   });
 })();

@@ -99,6 +99,11 @@
     });
   }
 
+  // Draws the line at a time, with its text in the first figure.
+  regroup.cross = function (at) {
+    cross(at, figures()[0], 1);
+  };
+
   // The time under the pointer, with the figure; null outside figures.
   function pointed(event) {
     var graph = event.target.closest && event.target.closest("#page .js-plotly-plot");

@@ -1,4 +1,4 @@
-"""One group over time: state strip, generation ticks, member lanes and ownership ribbon on one time axis."""
+"""One group over time: states, generations, share of running resources, members and owners on one time axis."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 from dashboards.figures.bars import bars, dotted_edges, max_lanes
 from dashboards.figures.clock import time_axis
+from dashboards.figures.running import running_bars
 from dashboards.lake.lake import Row
 from dashboards.text import between, clock, duration, figure_text, instant, member_label, resource, span, visible
 from dashboards.urlstate import Window
@@ -16,11 +17,13 @@ from dashboards.views.sentences import numbered
 from dashboards.views.theme import GLYPHS, LOUD, STYLES, hues, layout
 from dashboards.views.timelines.lanes import Lane
 from dashboards.views.timelines.owners import Owned
+from dashboards.views.timelines.running import Running
 from dashboards.views.timelines.segments import Segment
 from dashboards.zone import zone
 from schemas.states import Evidence, GroupEventKind
 
-STRIP_PX, LANE_PX, RIBBON_PX, GAP_PX, TOP_PX, BOTTOM_PX = 84, 24, 20, 40, 26, 34
+STRIP_PX, RUNNING_PX, LANE_PX, RIBBON_PX, GAP_PX, TOP_PX, BOTTOM_PX = 84, 38, 24, 20, 40, 26, 34
+STATE, RUNNING, MEMBERS = "State", "Running", "Members"
 LANES_SHOWN, RIBBON_SHOWN, BARS_SHOWN = 40, 60, 800
 LABEL = 17
 FINE = 300
@@ -46,11 +49,12 @@ def group_figure(
     hrefs: Mapping[tuple[int, int], str],
     unit: str = "partition",
     delays: Sequence[Segment] = (),
+    running: Sequence[Running] = (),
 ) -> Drawn:
     """Draw the group.
 
     `hrefs` maps (incarnation, generation) to the address of the rebalance. `unit` is the noun for a resource of the
-    group. `delays` holds the spans in which Connect delays work.
+    group. `delays` holds the spans in which Connect delays work. `running` is drawn if it has steps.
     """
     fine = window.width / FINE
     lanes = lanes[: min(LANES_SHOWN, max_lanes([lane.memberships for lane in lanes], BARS_SHOWN, fine))]
@@ -61,18 +65,24 @@ def group_figure(
     }
     owned = [o for o in owned if (o.name, o.index) in kept]
     sections = [
-        ("State", STRIP_PX),
-        ("Members", LANE_PX * len(lanes)),
+        (STATE, STRIP_PX),
+        (RUNNING, RUNNING_PX if running else 0),
+        (MEMBERS, LANE_PX * len(lanes)),
         (f"Owner of each {unit}", RIBBON_PX * len(owned)),
     ]
     sections = [(title, px) for title, px in sections if px]
+    axes = {title: f"y{number}" for number, (title, _) in enumerate(sections[1:], start=2)}
     figure: Figure = {"data": [], "layout": _axes(sections, lanes, owned, window)}
     _strip(figure, strip, generations, events, window, hrefs)
     if delays:
         waits = [(1.03, s, STYLES["assigning"].colour, "", [_delay_tip(s), ""]) for s in delays]
         figure["data"].append(bars(waits, height=0.1, axis="y", fine=window.width / FINE))
-    _lanes(figure, lanes, events, fine)
-    _ribbon(figure, owned, window, "y3" if lanes else "y2")
+    if running:
+        figure["data"] += running_bars(running, unit, axes[RUNNING])
+    if lanes:
+        _lanes(figure, lanes, events, fine, axes[MEMBERS])
+    if owned:
+        _ribbon(figure, owned, window, axes[f"Owner of each {unit}"])
     return Drawn(figure=figure, lanes=len(lanes), resources=len(owned))
 
 
@@ -163,9 +173,7 @@ def _moved(g: Row) -> str:
     return f"{g['resources_moved']} of {g['resources_assigned']} moved"
 
 
-def _lanes(figure: Figure, lanes: Sequence[Lane], events: Sequence[Row], fine: float) -> None:
-    if not lanes:
-        return
+def _lanes(figure: Figure, lanes: Sequence[Lane], events: Sequence[Row], fine: float, axis: str) -> None:
     row_of = {member: y for y, lane in enumerate(lanes) for member in lane.members}
     figure["data"].append(
         bars(
@@ -175,17 +183,17 @@ def _lanes(figure: Figure, lanes: Sequence[Lane], events: Sequence[Row], fine: f
                 for i, membership in enumerate(lane.memberships)
             ],
             height=0.3,
-            axis="y2",
+            axis=axis,
             fine=fine,
         )
     )
     figure["data"].append(
         dotted_edges(
             ((y - 0.3, y + 0.3, membership) for y, lane in enumerate(lanes) for membership in lane.memberships),
-            axis="y2",
+            axis=axis,
         )
     )
-    _glyphs(figure, [(row_of[e["member_id"]], e) for e in events if e["member_id"] in row_of], "y2")
+    _glyphs(figure, [(row_of[e["member_id"]], e) for e in events if e["member_id"] in row_of], axis)
 
 
 def _membership_tip(member: str, membership: Segment) -> str:
@@ -240,8 +248,6 @@ def event_tip(e: Row) -> str:
 
 
 def _ribbon(figure: Figure, owned: Sequence[Owned], window: Window, axis: str) -> None:
-    if not owned:
-        return
     colours = hues(sorted({held.kind for o in owned for held in o.spans}))
     figure["data"].append(
         bars(
@@ -279,8 +285,9 @@ def _axes(
     out = layout(plot + TOP_PX + BOTTOM_PX, margin={"l": 120, "r": 14, "t": TOP_PX, "b": BOTTOM_PX})
     out["xaxis"] = time_axis(window.start, window.end) | {"anchor": "free", "position": 0}
     ticks = {
-        "State": {"range": [0, 2], "showticklabels": False},
-        "Members": _rows([visible(lane.title, LABEL) for lane in lanes]),
+        STATE: {"range": [0, 2], "showticklabels": False},
+        RUNNING: {"range": [0, 1], "tickvals": [0, 1], "ticktext": ["none", "all"]},
+        MEMBERS: _rows([visible(lane.title, LABEL) for lane in lanes]),
     }
     owners = _rows([resource(o.name, o.index, LABEL) for o in owned])
     out["annotations"], top = [], plot

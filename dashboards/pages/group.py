@@ -11,9 +11,9 @@ from dash.development.base_component import Component
 from dashboards.figures.flags import flagged
 from dashboards.figures.group import Drawn, group_figure
 from dashboards.figures.lag import lag_figure
+from dashboards.figures.running import running_words
 from dashboards.freshness import is_stale
 from dashboards.lake.lake import Row, Rows
-from dashboards.queries.group_rows import GroupRows
 from dashboards.queries.lag import Behind, lag_sentence
 from dashboards.queries.store import KnownSpan, Store
 from dashboards.text import ABSENT, duration, host, instant, member_label, resource, span, visible
@@ -33,14 +33,14 @@ from dashboards.views.components import (
     state_word,
     table,
 )
-from dashboards.views.group_timeline import group_timeline, named_group
+from dashboards.views.group_timeline import GroupTimeline, group_timeline, named_group
 from dashboards.views.instants import group_instant, instant_panel
 from dashboards.views.ranges import keyed, ranges
 from dashboards.views.resume_position import all_resumed, resumed_from
 from dashboards.views.theme import GLYPHS, STYLES, style_of
 from dashboards.views.timelines.lanes import Lane
 from dashboards.views.timelines.owners import Owned
-from dashboards.views.timelines.segments import Segment, proof
+from dashboards.views.timelines.segments import proof
 from dashboards.views.verdicts import group_panel
 from dashboards.zone import zone
 from schemas.states import GroupEventKind
@@ -72,7 +72,7 @@ def render(store: Store, state: State, now: int) -> list[Component]:
     strip, lived, owned, waits, unit = timeline.strip, timeline.lanes, timeline.owned, timeline.delays, timeline.unit
     generations, members, stalls, events = rows.generations, rows.members, rows.stalls, rows.events
     hrefs = {(g["incarnation"], g["generation_id"]): _link(state, group, g) for g in generations.rows}
-    drawn = group_figure(strip, inside, lived, owned, events.rows, view, hrefs, unit, waits)
+    drawn = group_figure(strip, inside, lived, owned, events.rows, view, hrefs, unit, waits, timeline.running)
     flagged(drawn.figure, rows.marks, first=view.start, last=view.end)
     # Parts that appear and disappear have their own container, so the rest of the page is not replaced (update.js).
     quiet = html.Div([] if inside else [_quiet(state, found, seen, view)])
@@ -94,9 +94,9 @@ def render(store: Store, state: State, now: int) -> list[Component]:
             drawn.figure,
             legend(),
             name="group",
-            table=_tables(state, strip, lived, owned, events, rows.marks),
+            table=_tables(state, timeline),
         ),
-        html.Div(_instants(store, state, found, rows, seen.last_at)),
+        html.Div(_instants(store, state, timeline)),
         html.Div(_behind(rows.behind, view)),
         html.Div(patterns.panel(rows.patterns)),
         html.Div(diagnoses.panel(rows.diagnosis)),
@@ -105,10 +105,12 @@ def render(store: Store, state: State, now: int) -> list[Component]:
     ]
 
 
-def _instants(store: Store, state: State, found: Row, rows: GroupRows, until: int) -> list[Component]:
+def _instants(store: Store, state: State, timeline: GroupTimeline) -> list[Component]:
+    found, until = timeline.found, timeline.seen.last_at
     one, then = (None if at is None else group_instant(store, found, at, until) for at in (state.at, state.against))
-    changes = (at for g in rows.generations.rows for at in (g["joined_at"], g["completed_at"]) if at is not None)
-    return [instant_panel(state, one, then, sorted(set(changes)))]
+    generations = timeline.rows.generations.rows
+    changes = (at for g in generations for at in (g["joined_at"], g["completed_at"]) if at is not None)
+    return [instant_panel(state, timeline.view, one, then, sorted(set(changes)))]
 
 
 def _behind(found: list[Behind], view: Window) -> list[Component]:
@@ -238,9 +240,7 @@ def _shown(drawn: Drawn, lived: list[Lane], owned: list[Owned], *, capped: bool)
     return "".join(f" {capitalized(note)}." for note in notes)
 
 
-def _tables(
-    state: State, strip: list[Segment], lived: list[Lane], owned: list[Owned], events: Rows, marks: list[Row]
-) -> Component:
+def _tables(state: State, timeline: GroupTimeline) -> Component:
     return html.Div(
         [
             html.H3("States"),
@@ -249,24 +249,33 @@ def _tables(
                 [
                     (_edge(s.earliest, s.start), instant(s.end), STYLES[s.kind].word, s.evidence,
                      ABSENT if s.generation is None else str(s.generation), s.proof or ABSENT)
-                    for s in strip
+                    for s in timeline.strip
                 ],
+            ),
+            html.H3("Running"),
+            table(
+                ("From (UTC)", "To (UTC)", "Running, at the lowest", "Evidence"),
+                [
+                    (instant(r.start), instant(r.end), f"{running_words(r)} {timeline.unit}s", r.evidence)
+                    for r in timeline.running
+                ],
+                empty="Nothing tells what ran in this range.",
             ),
             html.H3("Events"),
             table(
                 ("At (UTC)", "What", "Member", "Host", "Evidence", "Detail"),
-                [_event(e) for e in reversed(events.rows[:200])],
+                [_event(e) for e in reversed(timeline.rows.events.rows[:200])],
                 empty="No event in this range.",
             ),
             html.H3("Marks"),
-            marks_table(marks),
+            marks_table(timeline.rows.marks),
             html.H3("Members"),
             table(
                 ("Member", "From (UTC)", "Until (UTC)", "Evidence", "Lane"),
                 [
                     (visible(member, 120), _edge(s.earliest, s.start), _edge(s.end, s.latest), s.evidence,
                      _pin(state, lane.label))
-                    for lane in lived[:100]
+                    for lane in timeline.lanes[:100]
                     for member, s in zip(lane.members, lane.memberships, strict=True)
                 ],
                 empty="No member in this range.",
@@ -277,7 +286,7 @@ def _tables(
                 [
                     (resource(o.name, o.index, 90), visible(s.kind, 80), _edge(s.earliest, s.start),
                      _edge(s.end, s.latest), s.evidence)
-                    for o in owned[:60]
+                    for o in timeline.owned[:60]
                     for s in o.spans[:20]
                 ],
                 empty="Nobody owned anything in this range.",

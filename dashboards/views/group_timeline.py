@@ -5,22 +5,26 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dashboards.lake.lake import Row
+from dashboards.queries.generation_times import ended
 from dashboards.queries.group_rows import GroupRows, group_rows
 from dashboards.queries.store import KnownSpan, Store
 from dashboards.urlstate import State, Window, window
 from dashboards.views import sentences
 from dashboards.views.timelines.lanes import Lane, delays, lanes
 from dashboards.views.timelines.owners import Owned, ownership
+from dashboards.views.timelines.running import Running, running
 from dashboards.views.timelines.segments import PARTIAL_MODES, Segment
 from dashboards.views.timelines.states import states, with_unread_spans
+from schemas.folded_rows import count_of
+from schemas.states import GroupType
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupTimeline:
     """A group in a range. `shown` is the value of `from` that names the range; `last` is the newest known time (ms).
 
-    `inside` holds the generations whose join phase ended in the range, newest first. `strip`, `lanes`, `owned` and
-    `delays` are as the functions of `dashboards.views.timelines` return them.
+    `inside` holds the generations whose join phase ended in the range, newest first. `strip`, `lanes`, `owned`,
+    `running` and `delays` are as the functions of `dashboards.views.timelines` return them.
     """
 
     found: Row
@@ -33,6 +37,7 @@ class GroupTimeline:
     strip: list[Segment]
     lanes: list[Lane]
     owned: list[Owned]
+    running: list[Running]
     delays: list[Segment]
 
     @property
@@ -69,6 +74,7 @@ def group_timeline(store: Store, state: State, now: int) -> GroupTimeline | None
     generations, members, events = rows.generations.rows, rows.members.rows, rows.events.rows
     epochs = {g["generation_id"] for g in generations if sentences.term(g) == "epoch"}
     until = _owned_until(found, generations, seen.last_at)
+    owned = ownership(members, rows.stalls.rows, view, until, epochs)
     return GroupTimeline(
         found=found,
         seen=seen,
@@ -79,9 +85,30 @@ def group_timeline(store: Store, state: State, now: int) -> GroupTimeline | None
         inside=[g for g in generations if view.start <= g["joined_at"] < view.end],
         strip=with_unread_spans(states(generations, found, events, view, seen.last_at), rows.gaps.rows, view),
         lanes=lanes(members, events, view, seen.last_at, state.lanes),
-        owned=ownership(members, rows.stalls.rows, view, until, epochs),
+        owned=owned,
+        running=running(
+            owned,
+            rows.stalls.rows,
+            view,
+            seen.last_at,
+            unread=_without_statement(rows, view),
+            open_since=until if until < seen.last_at else None,
+        )
+        if found["group_type"] != GroupType.SHARE
+        else [],
         delays=delays(members),
     )
+
+
+def _without_statement(rows: GroupRows, view: Window) -> list[tuple[int, int]]:
+    """Return the spans in which the rows do not tell who owned what: unread, folded, or before the rows of a cap."""
+    spans = [(gap["from_at"], gap["to_at"]) for gap in rows.gaps.rows]
+    spans += [(g["joined_at"], ended(g)) for g in rows.generations.rows if count_of([g]) > 1]
+    if rows.stalls.is_capped:
+        spans.append((view.start, min(stall["stopped_at_latest"] for stall in rows.stalls.rows)))
+    if rows.members.is_capped:
+        spans.append((view.start, min(member["valid_from_at"] for member in rows.members.rows)))
+    return spans
 
 
 def _owned_until(found: Row, generations: list[Row], observed_until: int) -> int:

@@ -101,10 +101,13 @@ def resources_text(resources: frozenset[Resource]) -> str:
     return "; ".join(parts[:NAMED]) + (f"; {len(parts) - NAMED} more" if len(parts) > NAMED else "") or ABSENT
 
 
-def instant_panel(state: State, one: GroupInstant | None, then: GroupInstant | None, steps: Sequence[int]) -> Component:
+def instant_panel(
+    state: State, view: Window, one: GroupInstant | None, then: GroupInstant | None, steps: Sequence[int]
+) -> Component:
     """Return the panel of the instant in the address, and of the instant that it is compared with.
 
-    `steps` are the times (ms) of the changes of the group that the page knows, in any order.
+    A slider moves the instant over the range in `view`. `steps` are the times (ms) of the changes of the group that the
+    page knows, in any order.
     """
     button = html.Button("Inspect here (I)", className="button", type="button", **keyed("i"), **aria("inspect"))
     if one is None:
@@ -120,7 +123,14 @@ def instant_panel(state: State, one: GroupInstant | None, then: GroupInstant | N
         body = [html.P(_difference(then, one), className="summary"), facts(_compared_facts(then, one))]
         body.append(table(COMPARED_HEAD, _compared(then, one), empty="No member was in the group."))
     nav = html.Nav([button, *_links(state, one, then, steps)], className="steps", **aria("instants"))
-    return html.Section([html.H2(title), nav, *body], className="panel")
+    return html.Section([html.H2(title), nav, _slider(view, one.at), *body], className="panel")
+
+
+def _slider(view: Window, at: int) -> Component:
+    """Return a slider over the range, for assets/instants.js."""
+    first, last = min(view.start, at), max(view.end, at)
+    slider = dcc.Input(id="instant", type="range", min=first, max=last, step="any", value=at)
+    return html.Label(["Move", slider], htmlFor="instant", className="slider")
 
 
 def _links(state: State, one: GroupInstant, then: GroupInstant | None, steps: Sequence[int]) -> list[Component]:

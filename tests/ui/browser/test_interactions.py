@@ -188,6 +188,27 @@ def test_a_drag_over_a_rebalance_shows_a_part_of_it_and_links_keep_the_range(wat
     assert "zoom" not in query(page)
 
 
+def test_the_slider_moves_the_instant_and_its_line_in_the_figures(watched, now):
+    page = watched.open(f"{GROUP}&from=now-1h&at={now - HOUR // 2}", PLOT)
+    title = page.locator("section:has(#instant) h2")
+    before = title.inner_text()
+    page.focus("#instant")
+    page.keyboard.press("ArrowRight")
+    page.wait_for_function(
+        "before => document.querySelector('section:has(#instant) h2').textContent !== before", arg=before
+    )
+    shown = query(page)
+    assert now - HOUR // 2 < int(shown["at"]) < int(shown["to"])
+    assert f"At {instant(int(shown['at']))} UTC" == title.inner_text()
+    assert "instant" == page.evaluate("document.activeElement.id")
+    assert page.locator(".crosshair").first.is_visible()
+    assert shown["at"] == page.locator(".crosshair").first.get_attribute("data-at")
+    page.go_back()
+    page.wait_for_function(
+        "before => document.querySelector('section:has(#instant) h2').textContent === before", arg=before
+    )
+
+
 def test_the_pointers_instant_is_reported_on_every_figure_of_the_page(watched):
     page = watched.open(GROUP + "&from=now-1h", PLOT)
     box = page.locator(".nsewdrag").first.bounding_box()
