@@ -87,7 +87,7 @@ def release(out: Path, builder: str = LOCAL, root: Path = ROOT) -> list[Path]:
         raise UserError(f"The build failed: {done.stderr.strip()[-500:]}")
     built = sorted(out.iterdir())
     (out / f"regroup-{version()}-notes.md").write_text(text, encoding="utf-8")
-    shutil.copyfile(root / "docs" / "sbom.cdx.json", out / f"regroup-{version()}.cdx.json")
+    shutil.copyfile(root / "docs" / "engineering" / "sbom.cdx.json", out / f"regroup-{version()}.cdx.json")
     statement = provenance(built, build, root / "uv.lock", builder)
     (out / f"regroup-{version()}.intoto.json").write_text(f"{json.dumps(statement, indent=1)}\n", encoding="utf-8")
     made = sorted(out.iterdir())

@@ -1,4 +1,4 @@
-"""Licences of all dependencies: `python -m jobs.setup.licences` writes docs/licences.md and docs/sbom.cdx.json.
+"""Licences of all dependencies: `python -m jobs.setup.licences` writes docs/engineering/licences.md and docs/engineering/sbom.cdx.json.
 
 Versions come from `uv.lock`, `jars.lock` and the locks of the lab's members, licences from `licences.toml`, so the
 lists are the same on every machine. A package that is locked twice, for two Python versions, is listed twice.
@@ -19,7 +19,7 @@ from jobs.setup.jars import ALWAYS, locked
 from jobs.setup.lab_packages import lab_packages
 from jobs.setup.locked_packages import LockedPackages
 
-DOCS = Path(__file__).resolve().parents[2] / "docs"
+DOCS = Path(__file__).resolve().parents[2] / "docs" / "engineering"
 FREE = frozenset(
     "0BSD Apache-2.0 BSD-2-Clause BSD-3-Clause CC0-1.0 ISC MIT MIT-0 PSF-2.0 ZPL-2.1 Zlib".split()  # noqa: SIM905 - reads best
 )
@@ -98,7 +98,7 @@ def terms(expression: str) -> frozenset[str]:
 
 
 def document(found: Iterable[Component]) -> str:
-    """Return the text of docs/licences.md."""
+    """Return the text of docs/engineering/licences.md."""
     rows = [f"| {c.name} | {c.version} | {c.licence} | {c.used} |" for c in found]
     weak = [f"{c.name} ({', '.join(sorted(terms(c.licence) & WEAK))})" for c in found if terms(c.licence) & WEAK]
     return "\n".join(
