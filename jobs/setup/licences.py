@@ -1,4 +1,4 @@
-"""Licences of all dependencies: `python -m jobs.setup.licences` writes docs/engineering/licences.md and docs/engineering/sbom.cdx.json.
+"""Licences of all dependencies: `python -m jobs.setup.licences` writes the lists in docs/engineering.
 
 Versions come from `uv.lock`, `jars.lock` and the locks of the lab's members, licences from `licences.toml`, so the
 lists are the same on every machine. A package that is locked twice, for two Python versions, is listed twice.

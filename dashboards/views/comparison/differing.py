@@ -28,6 +28,9 @@ WORDS = {
     Attribute.GROUP: "group",
     Attribute.INSTANCE: "instance",
     Attribute.HOST: "host",
+    Attribute.LIBRARY: "client library",
+    Attribute.SOFTWARE: "client software",
+    Attribute.COORDINATOR: "coordinator",
 }
 
 
@@ -103,7 +106,7 @@ def differing_panel(rows: Sequence[Row], *, has_before: bool) -> Component:
         f"those before, if chance explains it with a probability of at most {percent(SIGNIFICANCE)} (Fisher's exact "
         "test, corrected for the number of values). Drag over the figure to choose another range."
     )
-    if len(rows) == VALUE_ROWS:
+    if len(rows) >= VALUE_ROWS:
         text += f" Only the {VALUE_ROWS:,} most frequent values were compared."
     return table_panel(
         "What is different here",
@@ -137,4 +140,6 @@ def _value(one: Differing) -> str:
         return host(one.value, 80)
     if one.attribute is Attribute.CAUSE:
         return sentences.cause(one.value)
+    if one.attribute is Attribute.COORDINATOR:
+        return f"broker {one.value}"
     return visible(one.value, 80)

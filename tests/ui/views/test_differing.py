@@ -98,6 +98,40 @@ def test_values_are_those_of_the_verdicts_of_both_ranges(tmp_path, now) -> None:
     assert [] == differing(only)
 
 
+def test_libraries_software_and_coordinators_are_those_of_the_rebalances_members_and_log_lines(tmp_path, now) -> None:
+    rows = sample.churny(now)
+    lines = [
+        {
+            "cluster": g["cluster"], "source_id": "broker-2.log", "line_no": g["generation_id"],
+            "event_at": g["joined_at"] + 2, "event_kind": "stabilized", "broker_id": 2 + g["generation_id"] // 5,
+            "group_id": g["group_id"], "generation_id": g["generation_id"],
+        }
+        for g in rows["generations"]
+    ]  # fmt: skip
+    # A line of a group of the same name that was deleted, and one that no broker is known of.
+    lines += [
+        lines[0] | {"line_no": 90, "event_at": lines[0]["event_at"] + 120_000, "broker_id": 9},
+        lines[0] | {"line_no": 91, "broker_id": None},
+    ]
+    sample.write(tmp_path, rows | sample.verdicts(rows) | sample.pushes(rows) | {"coordinator_events": lines})
+    half = rows["generations"][4]["joined_at"]
+    view, before = Window(half, now, is_live=False), Window(2 * half - now, half, is_live=False)
+    found = values_of(Store(LocalLake(tmp_path)), view, before, Scope())
+    members = {m["generation_id"]: m for m in rows["generation_members"] if m["client_library"] == "librdkafka"}
+    here = len([number for number in members if number >= 5])
+    assert {
+        "library": [("librdkafka", here, len(members) - here)],
+        "software": [("apache-kafka-java 4.1.0", 4, 4)],
+        "coordinator": [("3", 4, 0), ("2", 0, 4)],
+    } == {
+        kind: [(each["value"], each["here"], each["before"]) for each in found if each["attribute"] == kind]
+        for kind in (Attribute.LIBRARY, Attribute.SOFTWARE, Attribute.COORDINATOR)
+    }
+    assert "broker 3" in text_of(
+        differing_panel([row("all", "", 90, 90), row("coordinator", "3", 60, 0)], has_before=True)
+    )
+
+
 def test_hostile_values_stay_text() -> None:
     rows = [row("all", "", 5_000, 5_000), *(row("instance", text, 900, 0) for text in STRINGS[:12])]
     panel = text_of(differing_panel(rows, has_before=True))
