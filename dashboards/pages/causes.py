@@ -70,7 +70,7 @@ def render(store: Store, state: State, now: int) -> list[Component]:
         _tiles(cells, pending),
         _over_time(state, view, seen, cells, times),
         cause_table(state, store, found.rows, pending, _pending_lost(cells), has_before=has_before, most=SHOWN),
-        differing_panel(values.result() if values else [], has_before=has_before),
+        differing_panel(values.result() if values else None),
     ]
 
 

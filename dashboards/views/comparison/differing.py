@@ -10,7 +10,7 @@ from dash import html
 from dash.development.base_component import Component
 
 from dashboards.lake.lake import Row
-from dashboards.queries.differences import VALUE_ROWS, Attribute
+from dashboards.queries.differences import VALUE_ROWS, Attribute, Values
 from dashboards.text import host, visible
 from dashboards.views import sentences
 from dashboards.views.components import table_panel
@@ -48,7 +48,7 @@ class Differing(NamedTuple):
 def differing(rows: Sequence[Row]) -> list[Differing]:
     """Return the values that are more frequent here than chance explains, the least likely first.
 
-    `rows` as `values_of` returns them. Method: Fisher's exact test, one-sided, with Bonferroni's correction. Without
+    `rows` are those of `Values`. Method: Fisher's exact test, one-sided, with Bonferroni's correction. Without
     rebalances in both ranges, nothing can be compared.
     """
     here, before = totals(rows)
@@ -93,12 +93,12 @@ def _log_choose(of: int, chosen: int) -> float:
     return lgamma(of + 1) - lgamma(chosen + 1) - lgamma(of - chosen + 1)
 
 
-def differing_panel(rows: Sequence[Row], *, has_before: bool) -> Component:
-    """Return the panel of what differs, or why nothing can be compared."""
-    here, before = totals(rows)
-    if not has_before:
+def differing_panel(values: Values | None) -> Component:
+    """Return the panel of what differs, or why nothing can be compared; None if there is no range before."""
+    if values is None:
         text = "The range of the same length before this one was not recorded as a whole, so nothing is compared."
         return _section(text)
+    here, before = totals(values.rows)
     if not here or not before:
         return _section(f"{_both(here, before)}, so there is nothing to compare.")
     text = (
@@ -106,8 +106,10 @@ def differing_panel(rows: Sequence[Row], *, has_before: bool) -> Component:
         f"those before, if chance explains it with a probability of at most {percent(SIGNIFICANCE)} (Fisher's exact "
         "test, corrected for the number of values). Drag over the figure to choose another range."
     )
-    if len(rows) >= VALUE_ROWS:
+    if values.is_capped:
         text += f" Only the {VALUE_ROWS:,} most frequent values were compared."
+    if not values.has_members:
+        text += " Client libraries, their versions and coordinators could not be compared."
     return table_panel(
         "What is different here",
         text,
@@ -121,7 +123,7 @@ def differing_panel(rows: Sequence[Row], *, has_before: bool) -> Component:
                 each.before,
                 percent(each.share_before),
             ]
-            for each in differing(rows)
+            for each in differing(values.rows)
         ],
         nothing="Nothing: chance explains every difference from the range before.",
     )

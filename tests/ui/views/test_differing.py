@@ -5,13 +5,14 @@ from __future__ import annotations
 from random import Random
 
 import pytest
+from deltalake import DeltaTable, write_deltalake
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import hypergeom
 
 from dashboards.lake.lake import LocalLake
 from dashboards.queries.causes import Scope
-from dashboards.queries.differences import Attribute, values_of
+from dashboards.queries.differences import Attribute, Values, values_of
 from dashboards.queries.store import Store
 from dashboards.urlstate import Window
 from dashboards.views.comparison.differing import _at_least, differing, differing_panel
@@ -24,6 +25,11 @@ HOUR = 3_600_000
 
 def row(attribute: str, value: str, here: int, before: int) -> dict:
     return {"attribute": attribute, "value": value, "here": here, "before": before}
+
+
+def panel_of(rows: list[dict] | None) -> str:
+    values = None if rows is None else Values(rows, is_capped=False, has_members=True)
+    return text_of(differing_panel(values))
 
 
 def text_of(component) -> str:
@@ -45,7 +51,7 @@ def test_a_host_that_came_with_the_trouble_is_found() -> None:
     ]  # fmt: skip
     found = differing(rows)
     assert [("host", "/10.0.0.9", 25, 0), ("cause", "poll_timeout", 24, 3)] == [each[:4] for each in found]
-    panel = text_of(differing_panel(rows, has_before=True))
+    panel = panel_of(rows)
     assert "10.0.0.9" in panel
     assert percent(25 / 40) in panel
 
@@ -53,7 +59,7 @@ def test_a_host_that_came_with_the_trouble_is_found() -> None:
 def test_small_numbers_are_explained_by_chance() -> None:
     rows = [row("all", "", 6, 8), row("host", "/10.0.0.9", 3, 0)]
     assert [] == differing(rows)
-    assert "chance explains every difference" in text_of(differing_panel(rows, has_before=True))
+    assert "chance explains every difference" in panel_of(rows)
 
 
 def test_chance_alone_is_hardly_ever_listed() -> None:
@@ -69,8 +75,8 @@ def test_chance_alone_is_hardly_ever_listed() -> None:
 def test_nothing_is_compared_with_what_was_not_seen() -> None:
     rows = [row("all", "", 40, 0), row("host", "/10.0.0.9", 25, 0)]
     assert [] == differing(rows)
-    assert "there is nothing to compare" in text_of(differing_panel(rows, has_before=True))
-    assert "was not recorded as a whole" in text_of(differing_panel(rows, has_before=False))
+    assert "there is nothing to compare" in panel_of(rows)
+    assert "was not recorded as a whole" in panel_of(None)
     assert [] == differing([])
 
 
@@ -88,13 +94,13 @@ def test_values_are_those_of_the_verdicts_of_both_ranges(tmp_path, now) -> None:
     rows = sample.churny(now)
     sample.write(tmp_path, rows | {"verdicts": verdicts})
     view, before = (Window(now - back * HOUR, now - (back - 1) * HOUR, is_live=False) for back in (1, 2))
-    found = values_of(Store(LocalLake(tmp_path)), view, before, Scope())
+    found = values_of(Store(LocalLake(tmp_path)), view, before, Scope()).rows
     assert row("all", "", 6, 6) == found[0]
     assert {("/10.0.0.9", 6, 0)} == {tuple(each.values())[1:] for each in found if each["attribute"] == Attribute.HOST}
     assert {("i0", 6, 0), ("i1", 0, 6), ("i2", 6, 6)} == {
         tuple(each.values())[1:] for each in found if each["attribute"] == Attribute.INSTANCE
     }
-    only = values_of(Store(LocalLake(tmp_path)), view, before, Scope(cluster="elsewhere"))
+    only = values_of(Store(LocalLake(tmp_path)), view, before, Scope(cluster="elsewhere")).rows
     assert [] == differing(only)
 
 
@@ -116,24 +122,38 @@ def test_libraries_software_and_coordinators_are_those_of_the_rebalances_members
     sample.write(tmp_path, rows | sample.verdicts(rows) | sample.pushes(rows) | {"coordinator_events": lines})
     half = rows["generations"][4]["joined_at"]
     view, before = Window(half, now, is_live=False), Window(2 * half - now, half, is_live=False)
-    found = values_of(Store(LocalLake(tmp_path)), view, before, Scope())
-    members = {m["generation_id"]: m for m in rows["generation_members"] if m["client_library"] == "librdkafka"}
-    here = len([number for number in members if number >= 5])
+    found = values_of(Store(LocalLake(tmp_path)), view, before, Scope()).rows
     assert {
-        "library": [("librdkafka", here, len(members) - here)],
+        "library": [("librdkafka", 4, 4)],
         "software": [("apache-kafka-java 4.1.0", 4, 4)],
         "coordinator": [("3", 4, 0), ("2", 0, 4)],
     } == {
         kind: [(each["value"], each["here"], each["before"]) for each in found if each["attribute"] == kind]
         for kind in (Attribute.LIBRARY, Attribute.SOFTWARE, Attribute.COORDINATOR)
     }
-    assert "broker 3" in text_of(
-        differing_panel([row("all", "", 90, 90), row("coordinator", "3", 60, 0)], has_before=True)
+    assert "broker 3" in panel_of([row("all", "", 90, 90), row("coordinator", "3", 60, 0)])
+
+
+def test_it_is_said_that_members_could_not_be_compared(tmp_path, now) -> None:
+    rows = sample.churny(now)
+    sample.write(tmp_path, rows | sample.verdicts(rows))
+    # As Regroup 0.1 wrote it.
+    members = DeltaTable(tmp_path / "generation_members").to_pyarrow_table()
+    write_deltalake(
+        tmp_path / "generation_members",
+        members.drop_columns(["client_library"]),
+        mode="overwrite",
+        schema_mode="overwrite",
     )
+    view, before = (Window(now - back * HOUR // 2, now - (back - 1) * HOUR // 2, is_live=False) for back in (1, 2))
+    found = values_of(Store(LocalLake(tmp_path)), view, before, Scope())
+    assert not found.has_members
+    assert "could not be compared" in text_of(differing_panel(found))
+    assert "could not be compared" not in text_of(differing_panel(found._replace(has_members=True)))
 
 
 def test_hostile_values_stay_text() -> None:
     rows = [row("all", "", 5_000, 5_000), *(row("instance", text, 900, 0) for text in STRINGS[:12])]
-    panel = text_of(differing_panel(rows, has_before=True))
+    panel = panel_of(rows)
     assert "\u202e" not in panel
     assert len(differing(rows)) == len(set(STRINGS[:12]))
