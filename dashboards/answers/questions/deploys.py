@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from dashboards.answers.deploys import MOST_ROWS, compared_deploys, compared_values, deploys, deploys_values
+from dashboards.answers.questions.fields import DEPLOY
 from dashboards.answers.questions.parameters import CLUSTER, GROUP, RANGE, SEEN, limit_of, window_of
 from dashboards.answers.questions.question import ApiQuestion, Given, QuestionContext
 
@@ -40,4 +41,5 @@ DEPLOYS = ApiQuestion(
         "comparison": "what was worse of the two, in sentences; null if there are no two",
     },
     answer=_deploys,
+    fields={"deploys": DEPLOY._replace(is_list=True), "newest": DEPLOY, "before": DEPLOY},
 )

@@ -6,10 +6,11 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
+from dashboards.answers.advise import CHANGE_COLUMNS, COLUMNS
 from dashboards.answers.health import KINDS
 from dashboards.answers.why_text import ADVISED, PLACE, VERDICT
 from schemas.bronze import CLIENT_METRICS
-from schemas.gold import ADVICE, STORMS, VERDICTS
+from schemas.gold import ADVICE, DEPLOYS, SETTING_CHANGES, STORMS, VERDICTS
 from schemas.silver import GENERATIONS, GROUPS
 from schemas.tables import Table
 
@@ -29,16 +30,19 @@ class Field(NamedTuple):
 
 
 class Fields(NamedTuple):
-    """The fields of an object, or of each object in a list."""
+    """The fields of an object, or of each object in a list. `may_be_null`: whether there may be no list."""
 
     of: Mapping[str, Field]
     is_list: bool = True
+    may_be_null: bool = False
 
     def schema(self) -> dict[str, Any]:
         """Return the JSON Schema of the object or the list; an object may be null."""
         properties = {name: {**field.schema, "description": field.about} for name, field in self.of.items()}
         found: dict[str, Any] = {"type": "object", "properties": properties, "required": list(properties)}
-        return {"type": "array", "items": found} if self.is_list else found | {"type": ["object", "null"]}
+        if self.is_list:
+            return {"type": ["array", "null"] if self.may_be_null else "array", "items": found}
+        return found | {"type": ["object", "null"]}
 
 
 def of_columns(table: Table, names: Iterable[str]) -> dict[str, Field]:
@@ -128,4 +132,59 @@ SOURCES = Fields(
         gaps="spans that were not read",
     )
     | words("TIMESTAMP", first_at="time of the first record", last_at="time of the newest record")
+)
+ADVICE_CHANGES = Fields(of_columns(ADVICE, (*COLUMNS, "settings")))
+CHANGES_MADE = Fields(of_columns(SETTING_CHANGES, (*CHANGE_COLUMNS, "changed_at", "rollout_at")))
+
+DEPLOY = Fields(
+    of_columns(DEPLOYS, DEPLOYS.names)
+    | words("DOUBLE", median_before="median loss of the group's last deploys before it, in resource-seconds")
+    | words("BIGINT", deploys_before="number of these deploys")
+    | words("TIMESTAMP", before_at="begin of the deploy before it; null if none is known"),
+    is_list=False,
+)
+
+_OBJECT = {"type": ["object", "null"]}
+_SPLIT = {
+    **words("BIGINT", rebalances="number of rebalances", observed="how many have an observed verdict"),
+    **{name: LOSSES[name] for name in ("lost", "lost_min", "lost_max")},
+    **words("STRING", main_verdict="the costliest verdict", main_cause="the costliest cause"),
+    "before": Field("rebalances and loss of as many days before; null if they were not recorded as a whole", _OBJECT),
+    "not_analyzed": Field("rebalances and loss without a verdict yet", _OBJECT),
+}
+BY_CLUSTER = Fields(of_columns(VERDICTS, ("cluster",)) | _SPLIT)
+BY_TEAM = Fields(words("STRING", team="name of the team; null for no team") | _SPLIT, may_be_null=True)
+NOT_ANALYZED = Fields(
+    {name: each for name, each in TOTALS.of.items() if name in ("rebalances", "lost")},
+    is_list=False,
+)
+REPORT_BEFORE = Fields(
+    {"from": Field("begin of the days before", {"type": "string", "format": "date-time"})}
+    | {
+        "totals": Field("as totals; null if the days were not recorded as a whole", _OBJECT),
+        "verdicts": Field("as verdicts; null as above", {"type": ["array", "null"]}),
+    },
+    is_list=False,
+)
+REPORT_GROUPS = Fields(
+    of_columns(VERDICTS, ("cluster", "group_id"))
+    | dict(TOTALS.of)
+    | {
+        "verdicts": Field("sums of the group by verdict and cause", {"type": "array"}),
+        "advice": Field("the recommended change with its saving; null if there is none", _OBJECT),
+    }
+)
+TIMELINE = Fields(
+    words("TIMESTAMP", **{"from": "the earliest time at which it happened", "to": "the latest; equal if exactly known"})
+    | words(
+        "STRING",
+        text="what happened, in a sentence, or the log line",
+        evidence="observed, bounded, inferred, or announced by people",
+        place="where the record or log line is; empty if it is derived from several",
+    )
+)
+SENTENCES = Fields(
+    words("STRING", verdict="the verdict")
+    | words("ARRAY<STRING>", story="what happened, one sentence each", notices="what a reader must know of the data"),
+    is_list=False,
 )

@@ -14,16 +14,25 @@ from dashboards.answers.incidents.of_rebalance import of_rebalance, rebalance_pa
 from dashboards.answers.incidents.of_storm import of_storm, storm_at
 from dashboards.answers.questions.deploys import DEPLOYS
 from dashboards.answers.questions.fields import (
+    ADVICE_CHANGES,
     ADVICE_FIELDS,
+    BY_CLUSTER,
+    BY_TEAM,
     BY_VERDICT,
+    CHANGES_MADE,
     EPISODE,
     GROUP_ROWS,
     MEASURED,
+    NOT_ANALYZED,
     PROBLEMS,
     REBALANCE_OF_WHY,
     REBALANCE_ROWS,
+    REPORT_BEFORE,
+    REPORT_GROUPS,
+    SENTENCES,
     SOURCES,
     STORM_ROWS,
+    TIMELINE,
     TOTALS,
     VERDICT_FIELDS,
 )
@@ -263,6 +272,7 @@ QUESTIONS: Sequence[ApiQuestion] = (
             "setting_changes": "changes that the group made, newest first, with what each saved",
         },
         answer=_advice,
+        fields={"changes": ADVICE_CHANGES, "setting_changes": CHANGES_MADE},
     ),
     ApiQuestion(
         name="report",
@@ -287,7 +297,16 @@ QUESTIONS: Sequence[ApiQuestion] = (
             "storms": "the storms",
         },
         answer=_report,
-        fields={"totals": TOTALS, "verdicts": BY_VERDICT, "storms": STORM_ROWS},
+        fields={
+            "totals": TOTALS,
+            "verdicts": BY_VERDICT,
+            "not_analyzed": NOT_ANALYZED,
+            "clusters": BY_CLUSTER,
+            "teams": BY_TEAM,
+            "before": REPORT_BEFORE,
+            "groups": REPORT_GROUPS,
+            "storms": STORM_ROWS,
+        },
     ),
     ApiQuestion(
         name="storms",
@@ -339,12 +358,13 @@ QUESTIONS: Sequence[ApiQuestion] = (
             "is_answered": "whether the verdict blames something",
             "sentences": "verdict, story and notices in sentences",
             "timeline": "records, log lines and marks in order of time, each with how it is known",
-            "cost": "the cost, with bounds",
-            "advice": "the newest advice of each group",
+            "cost": "the cost, with bounds: names and values, which depend on the kind",
+            "advice": "for each group, the answer to the question advice; null if it has none",
             "pages": "addresses of the pages",
             "capture": "always null: only the command attaches one",
         },
         answer=_incident,
+        fields={"sentences": SENTENCES, "timeline": TIMELINE},
     ),
 )
 

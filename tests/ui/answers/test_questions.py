@@ -54,7 +54,7 @@ def test_an_answer_fits_its_schema_and_has_no_field_that_is_not_described(ask, q
     found = ask(question.name, **GIVEN[question.name])
     Draft202012Validator(question.answer_schema()).validate(found)
     for name, inside in question.fields.items():
-        rows = found[name] if inside.is_list else [found[name]]
+        rows = (found[name] or ()) if inside.is_list else [found[name]]
         for row in rows:
             assert row is None or set(row) == set(inside.of), name
 
