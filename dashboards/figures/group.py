@@ -26,6 +26,8 @@ STRIP_PX, RUNNING_PX, LANE_PX, RIBBON_PX, GAP_PX, TOP_PX, BOTTOM_PX = 84, 38, 24
 STATE, RUNNING, MEMBERS = "State", "Running", "Members"
 LANES_SHOWN, RIBBON_SHOWN, BARS_SHOWN = 40, 60, 800
 LABEL = 17
+OWNS_NOTHING = "#7E95AA"
+"""Colour of a member that owns nothing of what is drawn; others have the colour of what they own."""
 FINE = 300
 """A span below this fraction of the window is one or two pixels wide."""
 
@@ -77,12 +79,13 @@ def group_figure(
     if delays:
         waits = [(1.03, s, STYLES["assigning"].colour, "", [_delay_tip(s), ""]) for s in delays]
         figure["data"].append(bars(waits, height=0.1, axis="y", fine=window.width / FINE))
+    colours = hues(sorted({held.kind for o in owned for held in o.spans}))
     if running:
         figure["data"] += running_bars(running, unit, axes[RUNNING])
     if lanes:
-        _lanes(figure, lanes, events, fine, axes[MEMBERS])
+        _lanes(figure, lanes, events, fine, axes[MEMBERS], colours)
     if owned:
-        _ribbon(figure, owned, window, axes[f"Owner of each {unit}"])
+        _ribbon(figure, owned, window, axes[f"Owner of each {unit}"], colours)
     return Drawn(figure=figure, lanes=len(lanes), resources=len(owned))
 
 
@@ -173,14 +176,16 @@ def _moved(g: Row) -> str:
     return f"{g['resources_moved']} of {g['resources_assigned']} moved"
 
 
-def _lanes(figure: Figure, lanes: Sequence[Lane], events: Sequence[Row], fine: float, axis: str) -> None:
+def _lanes(
+    figure: Figure, lanes: Sequence[Lane], events: Sequence[Row], fine: float, axis: str, colours: Mapping[str, str]
+) -> None:
     row_of = {member: y for y, lane in enumerate(lanes) for member in lane.members}
     figure["data"].append(
         bars(
             [
-                (y, membership, "#7E95AA", "", [_membership_tip(lane.members[i], membership), ""])
+                (y, held, colours.get(held.kind, OWNS_NOTHING), "", [_membership_tip(lane.members[i], held), ""])
                 for y, lane in enumerate(lanes)
-                for i, membership in enumerate(lane.memberships)
+                for i, held in enumerate(lane.memberships)
             ],
             height=0.3,
             axis=axis,
@@ -247,8 +252,7 @@ def event_tip(e: Row) -> str:
     return "<br>".join(lines)
 
 
-def _ribbon(figure: Figure, owned: Sequence[Owned], window: Window, axis: str) -> None:
-    colours = hues(sorted({held.kind for o in owned for held in o.spans}))
+def _ribbon(figure: Figure, owned: Sequence[Owned], window: Window, axis: str, colours: Mapping[str, str]) -> None:
     figure["data"].append(
         bars(
             [

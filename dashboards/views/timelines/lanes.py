@@ -24,7 +24,7 @@ class Lane:
     """One row of members: a static instance, or members of one client and host whose lifetimes never overlap.
 
     `label` names it in addresses of pages. `title` is drawn: with the host, where members of one client id ran on
-    several hosts.
+    several hosts. The kind of a membership is the member's label as an owner.
     """
 
     label: str
@@ -116,7 +116,8 @@ def _memberships(
         since = last["valid_from_at"] if grade == Evidence.INFERRED and departure else end
         membership = Segment(
             earliest=min(earliest, start), start=start, end=max(start, min(since, end)), latest=max(start, end),
-            kind="life", evidence=grade, generation=first["generation_id"], incarnation=incarnation,
+            kind=member_label(member_id, last["group_instance_id"], last["client_id"]), evidence=grade,
+            generation=first["generation_id"], incarnation=incarnation,
         )  # fmt: skip
         if (part := clipped(membership, window)) is not None:
             yield part, member_id, last

@@ -51,6 +51,21 @@ def rebalance_of(rows, number):
     )
 
 
+def test_a_members_lane_has_the_colour_of_what_it_owns():
+    data = drawn_group(sample.churny(NOW)).figure["data"]
+    (lanes,), (owners,) = ([t for t in data if t["type"] == "bar" and t["width"] == height] for height in (0.3, 0.84))
+    of_owner = {
+        tip[0].split("<br>")[1]: c for tip, c in zip(owners["customdata"], owners["marker"]["color"], strict=True)
+    }
+    seen = set()
+    for tip, colour in zip(lanes["customdata"], lanes["marker"]["color"], strict=True):
+        member = tip[0].split("<b>")[1].split("</b>")[0]
+        (label,) = [name for name in of_owner if member.startswith(name.replace("·", "-"))]
+        assert colour == of_owner[label]
+        seen.add(label)
+    assert seen == set(of_owner)
+
+
 def fleet_figure(rows):
     width = -(-WINDOW.width // BINS)
     cells = [
