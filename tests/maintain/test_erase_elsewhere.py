@@ -25,9 +25,9 @@ from jobs.tables.delta_io import checkpoint_path, read, table_path
 from jobs.tables.location import TableName, bind
 from schemas.bronze import COORDINATOR_RECORDS
 from schemas.gold import STORMS
-from schemas.silver import GENERATIONS
+from schemas.silver import GENERATION_MEMBERS, GENERATIONS
 from schemas.tables import Table
-from tests.maintain.conftest import CLUSTER, contents
+from tests.maintain.conftest import CLUSTER, contents, rows
 from tests.maintain.test_maintain import read_on
 
 TABLES = (COORDINATOR_RECORDS, GENERATIONS, STORMS)
@@ -137,3 +137,22 @@ def test_a_group_is_in_no_file_any_more_though_the_erasure_was_ended_or_refused(
     assert "interval 168 hours" == named_tables.properties(named(elsewhere, COORDINATOR_RECORDS))[RETENTION]
     assert RETENTION not in named_tables.properties(named(elsewhere, STORMS))
     assert 0 == read_on(spark, elsewhere, stream, COORDINATOR_RECORDS), "the stream reads on"
+
+
+def test_a_host_is_in_no_file_any_more_and_no_row_is_lost(spark, described, elsewhere, tmp_path) -> None:
+    folder, _ = described
+    host = next(row["client_host"] for row in rows(folder, GENERATION_MEMBERS))
+    name = Name.of(CLUSTER, group=None, host=host)
+
+    def named_in() -> list[str]:
+        places = (*(folder / table.name for table in TABLES), tmp_path / "schema")
+        return [file for place in places for file, text in contents(place) if name.text in text]
+
+    assert named_in()
+    before = {table: read(spark, elsewhere, table).count() for table in TABLES}
+    receipt = erase(spark, elsewhere, name, vacuum_days=0.0)
+    assert ([], {}) == (receipt["still_named_in"], receipt["old_files_not_removed"])
+    assert [] == named_in()
+    assert before == {table: read(spark, elsewhere, table).count() for table in TABLES}
+    values = read(spark, elsewhere, COORDINATOR_RECORDS).select("raw_value").collect()
+    assert any(name.mark.encode() in row["raw_value"] for row in values if row["raw_value"] is not None)

@@ -1,4 +1,4 @@
-"""Tables that have names, through a Spark Connect server: tests of `tests/jobs/tables/test_elsewhere.py` once more."""
+"""Tables that have names, through a Spark Connect server: tests of tables elsewhere once more."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from testing.connect.server import connect_server
 
 ROOT = Path(__file__).parents[3]
 ELSEWHERE = "tests/jobs/tables/test_elsewhere.py"
-NAMES = (
-    "test_the_rows_are_those_of_a_folder_in_any_batches_and_after_a_rebuild",
-    "test_a_repeated_write_happens_once_and_overwriting_keeps_the_clustering[schema]",
-    "test_an_older_table_gets_new_columns_and_a_newer_one_is_refused[schema]",
+TESTS = (
+    f"{ELSEWHERE}::test_the_rows_are_those_of_a_folder_in_any_batches_and_after_a_rebuild",
+    f"{ELSEWHERE}::test_a_repeated_write_happens_once_and_overwriting_keeps_the_clustering[schema]",
+    f"{ELSEWHERE}::test_an_older_table_gets_new_columns_and_a_newer_one_is_refused[schema]",
+    "tests/maintain/test_erase_elsewhere.py",
 )
 """All others pass as well, but say little that the scheduled jobs in `tests/setup/test_wheel.py` do not."""
 
@@ -24,7 +25,7 @@ def test_the_contract_of_tables_elsewhere_holds_for_names_through_spark_connect(
     options = ["-q", "-n", "0", "-p", "no:randomly", "-p", "no:cacheprovider"]
     with connect_server(tmp_path / "server", ROOT) as address:
         ended = subprocess.run(
-            [sys.executable, "-P", "-m", "pytest", *options, *(f"{ELSEWHERE}::{name}" for name in NAMES)],
+            [sys.executable, "-P", "-m", "pytest", *options, *TESTS],
             cwd=ROOT,
             env=environment | {"PYTHONPATH": str(ROOT), "SPARK_REMOTE": address},
             capture_output=True,
@@ -32,4 +33,4 @@ def test_the_contract_of_tables_elsewhere_holds_for_names_through_spark_connect(
             check=False,
         )
     assert ended.returncode == 0, ended.stdout
-    assert f"{len(NAMES)} passed" in ended.stdout
+    assert f"{len(TESTS)} passed" in ended.stdout

@@ -329,7 +329,7 @@ def test_focus_shows_what_was_pointed_at_with_some_time_around_it(watched):
 
 def test_a_pinned_member_stands_first_and_the_address_says_so(watched):
     page = watched.open(GROUP + "&from=now-6h", PLOT)
-    labels = "document.querySelector('.js-plotly-plot')._fullLayout.yaxis2.ticktext"
+    labels = "document.querySelector('.js-plotly-plot')._fullLayout.yaxis3.ticktext"
     before = page.evaluate(labels)
     page.click("summary:text-is('Show as table')")
     page.locator("a:text-is('Pin')").last.click()
