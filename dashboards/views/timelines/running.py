@@ -55,8 +55,7 @@ def running(
     """
     cut: dict[tuple[str, int], list[Row]] = defaultdict(list)
     for stall in stalls:
-        if stall["cause"] != StallCause.NO_MEMBER:
-            cut[stall["name"], stall["index"]].append(stall)
+        cut[stall["name"], stall["index"]].append(stall)
     changes: Changes = defaultdict(Counter)
     for each in owned:
         known = [(RUNS, span.start, span.end) for span in each.spans]
@@ -87,11 +86,18 @@ def _add(changes: Changes, known: Sequence[tuple[int, int, int]], stalls: Iterab
 
 def _stopped(stalls: Iterable[Row], window: Window) -> Iterator[tuple[int, int, int]]:
     for stall in stalls:
+        stop, stopped = stall["stopped_at_earliest"], stall["stopped_at_latest"]
         back, resumed = stall["resumed_at_earliest"], stall["resumed_at_latest"]
-        yield MAY_STOP, *_inside(stall["stopped_at_earliest"], resumed, window)
+        if stall["cause"] == StallCause.NO_MEMBER:
+            # While the group surely had no members, nothing is assigned.
+            yield MAY_STOP, *_inside(stop, stopped, window)
+            if back is not None:
+                yield MAY_STOP, *_inside(back, resumed, window)
+        else:
+            yield MAY_STOP, *_inside(stop, resumed, window)
+            yield STOPPED, *_inside(stopped, back, window)
         if stall["evidence"] == Evidence.INFERRED:
-            yield INFERRED, *_inside(stall["stopped_at_earliest"], resumed, window)
-        yield STOPPED, *_inside(stall["stopped_at_latest"], back, window)
+            yield INFERRED, *_inside(stop, resumed, window)
 
 
 def _inside(start: int, end: int | None, window: Window) -> tuple[int, int]:

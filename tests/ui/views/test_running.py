@@ -86,9 +86,9 @@ def test_nothing_is_said_of_spans_that_were_not_read():
     assert [(0, 100, 1, 1, 1), (250, 590, 1, 1, 1)] == numbers(steps)
 
 
-def test_nothing_is_said_of_a_group_without_members():
-    stopped = stall(0, (100, 100), (300, 300), cause=StallCause.NO_MEMBER)
-    assert [(0, 100, 1, 1, 1), (300, 600, 1, 1, 1)] == numbers(
+def test_nothing_is_said_while_the_group_surely_had_no_members():
+    stopped = stall(0, (100, 150), (280, 300), cause=StallCause.NO_MEMBER)
+    assert [(0, 100, 1, 1, 1), (100, 150, 0, 1, 1), (280, 300, 0, 1, 1), (300, 600, 1, 1, 1)] == numbers(
         running([owner(0, (0, 100), (300, 600))], [stopped], SMALL, 600)
     )
 
