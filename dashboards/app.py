@@ -81,6 +81,7 @@ INDEX = """<!DOCTYPE html>
 {%css%}
 <script src="/assets/theme.js"></script>
 <link rel="preload" as="script" href="/assets/plotly/plotly-cartesian.min.js">
+<script async src="/_dash-component-suites/dash/dcc/async-graph.js"></script>
 </head>
 <body>
 {%app_entry%}

@@ -56,13 +56,22 @@ def test_a_page_that_is_ready_before_plotly_waits_for_it(reader) -> None:
 
     page.route("**/*plotly*.js", hold)
     page.goto(f"{reader.address}/?from=all", wait_until="commit")
-    # The code of Dash's figures is there, so a figure has asked for Plotly, or waits for it.
-    page.wait_for_function("() => performance.getEntriesByType('resource').some(e => e.name.includes('async-graph'))")
-    page.wait_for_selector("#page .head")
+    page.wait_for_selector("#page .panel")
+    # By the second frame, a figure has asked for Plotly, or waits for it.
+    page.evaluate("() => new Promise(shown => requestAnimationFrame(() => requestAnimationFrame(shown)))")
     for route in held:
         route.continue_()
     page.wait_for_selector(PLOT)
     assert {"plotly-cartesian.min.js"} == {route.request.url.rsplit("/", 1)[-1] for route in held}
+
+
+def test_the_code_of_figures_is_loaded_once_and_before_there_is_a_page(reader) -> None:
+    page = reader.open("/?from=all", PLOT)
+    asked = page.evaluate(
+        "() => performance.getEntriesByType('resource').map(e => e.name.split('/').pop().split('?')[0])"
+    )
+    assert 1 == asked.count("async-graph.js")
+    assert asked.index("async-graph.js") < asked.index("_dash-layout")
 
 
 def test_what_is_larger_is_sent_small(reader) -> None:
