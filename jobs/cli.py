@@ -21,6 +21,7 @@ from jobs.config.settings import Settings
 from jobs.config.terminal import guard_streams, trace_crashes, warn
 from jobs.spark.jvm_failure import jvm_death_named
 from jobs.spark.lost_worker import repeated
+from jobs.spark.s3_failure import store_named
 from jobs.spark.session_provider import Provider, provider
 from jobs.tables.catalog.violation import violation_named
 from jobs.tables.full_disk import full_disk_named
@@ -64,6 +65,7 @@ COMMANDS = {
 }
 RECORDED = ("ingest", "build", "poll", "analyze", "notify", "quality", "maintain", "erase", "replay", "rebuild")
 """Commands that add a row to `job_runs`. `up` adds rows itself, also for its parts."""
+WRITING = (*RECORDED, "copy")
 SERVED = ("serve", "why", "top", "health", "advise", "deploys", "report", "incident", "mcp")
 """Commands that only read the tables, also through a SQL warehouse or in an object store."""
 IN_FOLDER = ("up", *SERVED)
@@ -144,9 +146,16 @@ def _run(settings: Settings, args: argparse.Namespace, *, is_program: bool) -> i
     if args.command != "doctor":  # It reports these warnings as findings.
         for warning in warnings(args.config, settings):
             warn(f"regroup {args.command}: warning: {warning}")
-    _bind_tables(settings, args.command)
+    there = _bind_tables(settings, args.command)
+    if there is None or args.command not in WRITING:
+        return _run_bound(settings, args, there, is_program=is_program)
+    with import_module("jobs.spark.s3_checks").only_writer(there, settings.warehouse):
+        return _run_bound(settings, args, there, is_program=is_program)
+
+
+def _run_bound(settings: Settings, args: argparse.Namespace, there: str | None, *, is_program: bool) -> int:
     named = full_disk_named(settings.warehouse)(violation_named()(_command(args.command)))
-    command = repeated(jvm_death_named()(named))
+    command = repeated(jvm_death_named()(store_named(there)(named)))
     if args.command == "up" and is_program:
         # Before anything below starts a thread.
         import_module("jobs.processes.template").start(FORKED)
@@ -167,8 +176,9 @@ def _run(settings: Settings, args: argparse.Namespace, *, is_program: bool) -> i
     return code
 
 
-def _bind_tables(settings: Settings, command: str) -> None:
-    """Bind the warehouse to the tables that the settings name, if the command uses them.
+def _bind_tables(settings: Settings, command: str) -> str | None:
+    """Bind the warehouse to the tables that the settings name, if the command uses them. Return where they are, unless
+    they are in the folder.
 
     Raises:
         UserError: the command cannot use such tables, or the warehouse belongs to others.
@@ -177,12 +187,14 @@ def _bind_tables(settings: Settings, command: str) -> None:
     wanted = places.valid_location(settings.tables) if settings.tables else None
     there = places.location(settings.warehouse) or wanted
     if there is None:
-        return
+        return None
     is_served = command in SERVED and (settings.databricks is not None or places.is_address(there))
     if command not in IN_FOLDER or is_served:
-        if wanted is not None and command in (*RECORDED, "copy", "serve"):
+        if command in WRITING:
+            import_module("jobs.spark.s3_checks").refuse_unreachable(there)
+        if wanted is not None and command in (*WRITING, "serve"):
             places.bind(settings.warehouse, wanted)
-        return
+        return str(there)
     through = "read them through a SQL warehouse, with [databricks] in the settings file"
     instead = dict.fromkeys(SERVED, through) | {
         "up": "run `ingest`, `build`, `analyze`, `poll` and `notify` instead, as processes or scheduled jobs",

@@ -41,7 +41,7 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
         UserError: the source has no tables or is the target, or a table of the target has other rows.
     """
     source, target = args.source.absolute(), settings.warehouse
-    spark = session_of(settings, "copy")
+    spark = session_of(settings, "copy", others=(source,))
     tables = existing_tables(source, TABLES)
     if not tables:
         raise UserError(f"The warehouse {source} has no tables to copy: name another with --from.")

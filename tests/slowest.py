@@ -19,6 +19,7 @@ SECONDS = {
     "ui/browser/test_accessibility.py": 95,
     "source/test_stream.py": 90,
     "jobs/test_replay_without_spark.py": 85,
+    "jobs/s3/test_s3_jobs.py": 80,
     "maintain/test_erase_elsewhere.py": 85,
     "lab/test_clients.py": 80,
     "ui/pages/test_hostile.py": 80,

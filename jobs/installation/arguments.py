@@ -32,8 +32,9 @@ def add_installation(
 
 
 def _jars(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--s3", action="store_true", help="also the jars with which Spark reads and writes S3")
     command.add_argument(
-        "--all", action="store_true", help="also the jars of the lab's Kafka Streams and Connect scenarios"
+        "--all", action="store_true", help="also these, and the jars of the lab's Kafka Streams and Connect scenarios"
     )
     command.add_argument(
         "--to", type=Path, metavar="DIR", help="copy the jars there, for a machine without network (REGROUP_JARS=DIR)"

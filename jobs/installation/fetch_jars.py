@@ -17,7 +17,8 @@ def run(settings: Settings, args: argparse.Namespace) -> int:  # noqa: ARG001 - 
     Raises:
         UserError: a jar cannot be fetched or stored, or its SHA-256 differs from the lock.
     """
-    files = [file for table in (locked() if args.all else ALWAYS) for file in jars(table)]
+    wanted = locked() if args.all else (*ALWAYS, "s3") if args.s3 else ALWAYS
+    files = [file for table in wanted for file in jars(table)]
     megabytes = sum(file.stat().st_size for file in files) / 1e6
     folder = jars_dir()
     if args.to is not None:

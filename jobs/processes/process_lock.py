@@ -50,17 +50,18 @@ def acquire(warehouse: Path, job: str) -> ProcessLock:
         return lock_file(path, f"{os.getpid()}\n")
     except BlockingIOError:
         raise UserError(
-            f"{_holder(path)} already does the work of `{job}` on the warehouse {warehouse}: stop that process first, "
+            f"{holding(path)} already does the work of `{job}` on the warehouse {warehouse}: stop that process first, "
             "or let it do the work."
         ) from None
 
 
-def _lease(path: Path) -> Path:
-    return path.with_name(f"{path.name}.lease")
-
-
-def _holder(path: Path) -> str:
+def holding(path: Path) -> str:
+    """Return who holds the lock of a file, to begin a sentence with."""
     if _lease(path).exists():
         text = holder(_lease(path))
         return text[:1].upper() + text[1:]
     return f"Process {path.read_text(encoding='utf-8').strip() or 'unknown'}"
+
+
+def _lease(path: Path) -> Path:
+    return path.with_name(f"{path.name}.lease")

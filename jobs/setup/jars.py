@@ -16,7 +16,9 @@ LOCK = Path(__file__).with_name("jars.lock")
 GIVEN = "REGROUP_JARS"
 """Environment variable: a folder that has all jars, for machines without network and for images."""
 ALWAYS = ("delta", "kafka")
-"""Tables of the lock that every use needs. The others are fetched when a scenario of the lab first runs."""
+"""Tables of the lock that every use needs. The others are fetched when a scenario of the lab first runs, `s3` when a
+job first uses tables in S3.
+"""
 
 
 def jars(name: str) -> list[Path]:
@@ -59,8 +61,8 @@ def resolve_given(lock: dict[str, str], folder: Path) -> list[Path]:
         file = jar_file(coordinate, folder)
         why = "has another SHA-256 than in jars.lock" if file.exists() else "is not there"
         raise UserError(
-            f"{file} {why}, and {GIVEN} names this folder: fill it with `regroup jars --to DIR` of the same version of "
-            f"Regroup on a machine with network, or unset {GIVEN}."
+            f"{file} {why}, and {GIVEN} names this folder: fill it with `regroup jars --all --to DIR` of the same "
+            f"version of Regroup on a machine with network, or unset {GIVEN}."
         )
     return [jar_file(coordinate, folder) for coordinate in lock]
 

@@ -77,7 +77,7 @@ def _jars(licences: Mapping[str, str]) -> Iterator[Component]:
         for coordinate, sha256 in files.items():
             name, _, version = coordinate.rpartition(":")
             licence = licences.get(name) or licences[name.partition(":")[0]]
-            used = "needed" if table in ALWAYS else "lab"
+            used = "needed" if table in ALWAYS else "S3" if table == "s3" else "lab"
             yield Component(kind="maven", name=name, version=version, licence=licence, used=used, sha256=sha256)
 
 
@@ -109,7 +109,7 @@ def document(found: Iterable[Component]) -> str:
             "CycloneDX: [sbom.cdx.json](sbom.cdx.json). Regroup is under Apache-2.0; its wheel contains none of these.",
             "If you pass on an image that contains them, you pass on their licences and notices with it: they are in",
             "`*.dist-info`, and for jars in `META-INF`. Jars, Go modules and packages marked lab are fetched when a",
-            "scenario of the lab first needs them.",
+            "scenario of the lab first needs them, and jars marked S3 when a job first uses tables there.",
             "",
             "All of these licences are compatible with Apache-2.0. If you pass on these packages, you must name the",
             "place of their source:",

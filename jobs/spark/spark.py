@@ -6,7 +6,7 @@ import os
 import shlex
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache, partial
 from importlib import import_module
@@ -22,8 +22,10 @@ from jobs.processes import python_launcher, template
 from jobs.setup import class_archive_file
 from jobs.setup.jars import jars
 from jobs.setup.java import java_home
+from jobs.spark import s3
 from jobs.spark.jvm_output import filtered_stderr
 from jobs.spark.session_provider import Provider, provider
+from jobs.tables.location import location
 from jobs.tables.tables import Tables, tables_at
 
 PACKAGES = Path(__file__).absolute().parents[2]
@@ -60,12 +62,15 @@ FEW_ROWS = {
 }
 
 
-def session(app_name: str, *, cores: int = 2, spare: int = 0, driver_memory: str = "2g") -> SparkSession:
+def session(
+    app_name: str, *, cores: int = 2, spare: int = 0, driver_memory: str = "2g", with_s3: bool = False
+) -> SparkSession:
     """Return the session that `session_provider.provider` finds, or else a local one with Delta on `cores` threads.
 
     `spare` adds threads, so that a long task leaves threads for others. Timestamps are UTC in all. A session that is
     provided keeps its master and resources, and must have Delta. The local session binds to loopback, logs only errors,
-    and starts its Python workers with this interpreter, so the environment need not be activated.
+    and starts its Python workers with this interpreter, so the environment need not be activated. It reaches S3 if the
+    first one of the process is made `with_s3`.
     """
     by = provider()
     # Serverless compute of Databricks refuses most options.
@@ -80,7 +85,7 @@ def session(app_name: str, *, cores: int = 2, spare: int = 0, driver_memory: str
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     # Of the JVM as well: with a hundred threads it would have sixteen arenas.
     settle_allocators()
-    for key, value in _local(cores, driver_memory).items():
+    for key, value in (_local(cores, driver_memory) | (s3.options() if with_s3 else {})).items():
         builder = builder.config(key, value)
     with filtered_stderr():
         spark = builder.master(f"local[{cores + spare}]").getOrCreate()
@@ -105,10 +110,14 @@ def _provided(builder: SparkSession.Builder, options: Mapping[str, str], by: Pro
     return active
 
 
-def session_of(settings: Settings, command: str, *, spare: int = 0) -> SparkSession:
-    """Return the session of a command, as `session` does, with the cores and the memory of its settings."""
-    name = f"regroup {command}"
-    return session(name, cores=settings.cores, spare=spare, driver_memory=settings.driver_memory)
+def session_of(settings: Settings, command: str, *, spare: int = 0, others: Sequence[Path] = ()) -> SparkSession:
+    """Return the session of a command, as `session` does, with the cores and the memory of its settings.
+
+    It reaches the tables of the settings' warehouse and of these others.
+    """
+    with_s3 = any(s3.is_in_s3(location(each)) for each in (settings.warehouse, *others))
+    memory = settings.driver_memory
+    return session(f"regroup {command}", cores=settings.cores, spare=spare, driver_memory=memory, with_s3=with_s3)
 
 
 def tables_of(settings: Settings, command: str, *, spare: int = 0) -> Tables:
