@@ -99,9 +99,12 @@
     });
   }
 
-  // Draws the line at a time, with its text in the first figure.
-  regroup.cross = function (at) {
-    cross(at, figures()[0], 1);
+  regroup.toInstant = toInstant;
+  regroup.uncross = clear;
+
+  // Draws the line at a time, with its text in one figure, by default the first.
+  regroup.cross = function (at, under) {
+    cross(at, under || figures()[0], 1);
   };
 
   // The time under the pointer, with the figure; null outside figures.

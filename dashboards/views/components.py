@@ -59,6 +59,7 @@ def panel(
                     mathjax=False,
                     style={"height": f"{figure['layout']['height']}px"},
                 ),
+                tabIndex=0,  # assets/reading.js
                 **aria(f"{title}. {summary}"),
             )
         )
