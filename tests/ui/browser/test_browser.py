@@ -185,6 +185,11 @@ def test_hostile_ids_stay_text_on_every_page(window, hostile):
             visit(page, state.href("group", cluster=sample.CLUSTER, group=text), "/group?")
             assert CLEAN == page.evaluate(FOREIGN), text
             assert "2 rebalances" in page.inner_text(".panel .summary >> nth=0"), text
+            page.focus("#page figure")
+            for _ in range(10):
+                page.keyboard.press("ArrowRight")
+            assert page.inner_text("#page figure .read").startswith("10 of "), text
+            assert CLEAN == page.evaluate(FOREIGN), text
             visit(
                 page,
                 state.href("rebalance", cluster=sample.CLUSTER, group=text, incarnation=0, generation=2),
