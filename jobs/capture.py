@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from confluent_kafka import KafkaException
 
+from jobs.captures.capture_store import new_capture
 from jobs.config.errors import UserError
 from jobs.config.terminal import say
 from jobs.kafka.admin_poll import MOVING_S, Poller
@@ -53,19 +54,26 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
     """Poll for `--duration` seconds (Ctrl-C ends it early), then write all records of the topic.
 
     Raises:
-        UserError: the folder is in use, the cluster does not respond, or the topic does not exist.
+        UserError: the folder or address is in use, the cluster does not respond, the topic does not exist, or the
+            object store cannot be written.
     """
-    cluster, folder = settings.only(args.cluster), args.out
+    cluster = settings.only(args.cluster)
     if not args.duration >= 0:  # Also true for NaN
         raise UserError(f"The --duration must be at least 0 seconds, but is {args.duration}.")
-    if folder.exists() and any(folder.iterdir()):
-        raise UserError(f"The folder {folder} is not empty: give a new one with --out.")
+    with new_capture(args.out) as folder:
+        told = _record(cluster, folder, args.duration)
+    say(f"{told} in {args.out}")
+    return 0
+
+
+def _record(cluster: Cluster, folder: Path, duration_s: float) -> str:
+    """Write the files of the capture, and return what they have."""
     started_ms = _now_ms()
     _ends(cluster)
-    say(f"recording {cluster.name} for {args.duration:.0f} s")
+    say(f"recording {cluster.name} for {duration_s:.0f} s")
     folder.mkdir(parents=True, exist_ok=True)
     try:
-        _poll(cluster, folder / "admin.jsonl", args.duration)
+        _poll(cluster, folder / "admin.jsonl", duration_s)
     except KeyboardInterrupt:
         say("ended early")
     marks = _add_marks(cluster, folder / "admin.jsonl")
@@ -73,8 +81,7 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
     records, gaps = _write(cluster, ends, folder / "offsets.parquet")
     meta = _meta(cluster, ends, started_ms=started_ms, records=records, complete=not gaps)
     (folder / "meta.json").write_text(json.dumps(meta, indent=1), encoding="utf-8")
-    say(f"{records} records and {marks} marks in {folder}")
-    return 0
+    return f"{records} records and {marks} marks"
 
 
 def _poll(cluster: Cluster, path: Path, duration_s: float) -> None:

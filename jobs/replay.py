@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 
 from jobs.analyze import analyze
 from jobs.build import rebuild_new
+from jobs.captures.capture_store import local_copy
 from jobs.captures.recording import Capture, Line
 from jobs.config.clusters import DEFAULT_CLUSTER, cluster_name
 from jobs.config.errors import UserError
@@ -74,9 +75,10 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
     if not 1 <= args.batches <= MOST_BATCHES:
         raise UserError(f"The number of --batches must be from 1 to {MOST_BATCHES:,}, but is {args.batches}.")
     layouts = {each.events_layout for each in settings.clusters}
-    capture = Capture(args.capture, settings.capture_mb, layouts, is_probed=True)
     cluster = cluster_name(args.cluster or DEFAULT_CLUSTER)
-    batches = split(capture, sources, args.batches, args.seed)
+    with local_copy(args.capture, settings.capture_mb) as folder:
+        capture = Capture(folder, settings.capture_mb, layouts, is_probed=True)
+        batches = split(capture, sources, args.batches, args.seed)
     claim(settings.warehouse, cluster, f"capture {capture.meta.get('scenario', '')} {capture.meta.get('started_ms')}")
     # A session takes longer to start than most captures to replay.
     spark = None

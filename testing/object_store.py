@@ -60,7 +60,8 @@ class S3Server:
         files.create_dir(bucket)
         for file in folder.rglob("*"):
             if file.is_file():
-                with files.open_output_stream(f"{bucket}/{path}/{file.relative_to(folder)}") as stream:
+                name = f"{bucket}/{path}/{file.relative_to(folder)}"
+                with files.open_output_stream(name, compression=None) as stream:
                     stream.write(file.read_bytes())
 
 

@@ -33,7 +33,7 @@ def add_lab(lab: argparse.ArgumentParser) -> None:
 
 def add_capture(capture: argparse.ArgumentParser) -> None:
     """Add the arguments of `capture`."""
-    capture.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder to write")
+    capture.add_argument("--out", type=Path, required=True, metavar="DIR|ADDRESS", help="folder or address to write")
     capture.add_argument("--duration", type=float, default=60.0, metavar="SECONDS", help="how long to record")
 
 
@@ -92,7 +92,7 @@ def add_erase(erase: argparse.ArgumentParser) -> None:
 
 def add_replay(replay: argparse.ArgumentParser) -> None:
     """Add the arguments of `replay`."""
-    replay.add_argument("capture", type=Path, metavar="CAPTURE", help="capture folder")
+    replay.add_argument("capture", type=Path, metavar="CAPTURE", help="capture folder, or its address")
     replay.add_argument("--cluster", metavar="NAME", help="name of the cluster in the tables")
     replay.add_argument("--sources", default="offsets,log,admin", help="which sources to use (default: %(default)s)")
     replay.add_argument("--batches", type=int, default=1, help="number of batches to split the records into")

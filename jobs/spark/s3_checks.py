@@ -45,7 +45,7 @@ def refuse_unreachable(there: str) -> None:
         DeltaTable(store.url(JOB_RUNS.name), storage_options=LIMITS)
     except (DeltaError, OSError) as error:
         # A table that is missing, or cannot be read, is a matter of the job.
-        if found := failure(there, error):
+        if found := failure(f"The tables in {there}", error):
             raise found from None
 
 

@@ -26,20 +26,20 @@ CAUSES = (
     ((CLASS_MISSING,), "this Spark has no hadoop-aws. Start it with that jar, in the version of its Hadoop"),
     ((*NO_CREDENTIALS, "NoAuthWithAWSException"), f"there are no credentials. Set {CREDENTIALS}"),
     ((*REFUSED, "Status Code: 403", "Status Code: 401"), REJECTED),
-    ((*MISSING, "UnknownStoreException"), "the bucket does not exist. Create it, or correct --tables"),
+    ((*MISSING, "UnknownStoreException"), "the bucket does not exist. Create it, or correct the address"),
     (ONLY_HTTPS, "its endpoint is http://. Use https://, or set AWS_ALLOW_HTTP=true"),
     (("Unable to execute HTTP request", "ConnectException", "SocketTimeoutException", "Error performing"), AWAY),
 )
 """Parts of the texts of these errors, and what is wrong and to be done."""
 
 
-def failure(there: str, error: BaseException) -> UserError | None:
-    """Return what is wrong with the store at this address; None if the error has another cause."""
+def failure(what: str, error: BaseException) -> UserError | None:
+    """Return why `what` is in a store that cannot be used; None if the error has another cause."""
     text = str(error)
     if not any(part in text for part in OF_STORE):
         return None
     why = next((why for parts, why in CAUSES if any(part in text for part in parts)), None)
-    return None if why is None else UserError(f"The tables in {there} cannot be used: {why}.")
+    return None if why is None else UserError(f"{what} cannot be used: {why}.")
 
 
 @contextmanager
@@ -50,6 +50,6 @@ def store_named(there: str | None) -> Iterator[None]:
     except Exception as error:
         if there is None or not is_in_s3(there) or isinstance(error, UserError):
             raise
-        if (found := failure(there, error)) is None:
+        if (found := failure(f"The tables in {there}", error)) is None:
             raise
         raise found from None

@@ -107,6 +107,11 @@ def test_every_scheduled_job_runs_and_says_when_the_store_goes_away(recorded, tm
         assert rows(str(local)) == rows(str(back))
         assert 0 == process.run("rebuild", *at), process.printed
         assert rows(str(local)) == rows(str(STORE))
+        # A capture of the broker, stored there and replayed from there.
+        place = f"{STORE}/capture"
+        assert 0 == process.run("capture", "--out", place, "--duration", "0", *config), process.printed
+        assert 0 == process.run("replay", place, "--warehouse", str(tmp_path / "again"), *config), process.printed
+        assert rows(str(local), SILVER)["generations"] == rows(str(tmp_path / "again"), SILVER)["generations"]
         # The poll sees settings of the broker that the local tables do not know.
         for command in ("poll", "notify"):
             assert 0 == process.run(command, "--once", *at), process.printed

@@ -23,7 +23,7 @@ HADOOP = "getFileStatus on s3a://b/x: software.amazon.awssdk.services.s3.model.S
 @pytest.mark.parametrize(
     ("address", "variables", "sentence"),
     [
-        ("s3a://nowhere/x", {}, "the bucket does not exist. Create it, or correct --tables."),
+        ("s3a://nowhere/x", {}, "the bucket does not exist. Create it, or correct the address."),
         (ADDRESS, {"AWS_ACCESS_KEY_ID": "AKIAUNKNOWN"}, "the store refuses these credentials. Check AWS_ACCESS_KEY_ID"),
         (ADDRESS, {"AWS_SECRET_ACCESS_KEY": "not-the-secret"}, "the store refuses these credentials"),
         (ADDRESS, {"AWS_ALLOW_HTTP": "false"}, "its endpoint is http://. Use https://, or set AWS_ALLOW_HTTP=true"),
@@ -62,8 +62,8 @@ def test_an_error_of_hadoop_is_explained_without_its_text(error, sentence) -> No
 
 
 def test_other_errors_stay_what_they_are() -> None:
-    assert failure("s3a://b/x", ValueError("ConnectException")) is None
-    assert failure("s3a://b/x", ValueError(f"{HADOOP}A row of s3a://b/x has no key")) is None
+    assert failure("The tables in s3a://b/x", ValueError("ConnectException")) is None
+    assert failure("The tables in s3a://b/x", ValueError(f"{HADOOP}A row of s3a://b/x has no key")) is None
     for there in (None, "main.regroup", "/mnt/tables"):
         with pytest.raises(OSError, match="UnknownStore"), store_named(there):
             raise OSError("fs.s3a.UnknownStoreException")
