@@ -10,12 +10,13 @@ from pathlib import Path
 from testing.connect.server import connect_server
 
 ROOT = Path(__file__).parents[3]
-ELSEWHERE = "tests/jobs/tables/test_elsewhere.py"
+ELSEWHERE, ERASED = "tests/jobs/tables/test_elsewhere.py", "tests/maintain/test_erase_elsewhere.py"
 TESTS = (
     f"{ELSEWHERE}::test_the_rows_are_those_of_a_folder_in_any_batches_and_after_a_rebuild",
     f"{ELSEWHERE}::test_a_repeated_write_happens_once_and_overwriting_keeps_the_clustering[schema]",
     f"{ELSEWHERE}::test_an_older_table_gets_new_columns_and_a_newer_one_is_refused[schema]",
-    "tests/maintain/test_erase_elsewhere.py",
+    f"{ERASED}::test_a_group_is_in_no_file_any_more_though_the_erasure_was_ended_or_refused",
+    f"{ERASED}::test_a_host_is_in_no_file_any_more_and_no_row_is_lost",
 )
 """All others pass as well, but say little that the scheduled jobs in `tests/setup/test_wheel.py` do not."""
 
