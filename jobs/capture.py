@@ -61,8 +61,8 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
     if not args.duration >= 0:  # Also true for NaN
         raise UserError(f"The --duration must be at least 0 seconds, but is {args.duration}.")
     with new_capture(args.out) as folder:
-        told = _record(cluster, folder, args.duration)
-    say(f"{told} in {args.out}")
+        written = _record(cluster, folder, args.duration)
+    say(f"{written} in {args.out}")
     return 0
 
 
