@@ -87,6 +87,11 @@ def has_group(place: ObjectStore) -> bool:
     return any(f"'{GROUP}'" in row for found in rows(str(place)).values() for row in found)
 
 
+def generations(place: Path) -> list[str]:
+    names = ["group_id", "incarnation", "generation_id", "joined_at", "member_count"]
+    return sorted(map(repr, DeltaTable(place / "generations").to_pyarrow_table(columns=names).to_pylist()))
+
+
 @pytest.mark.faults
 def test_every_scheduled_job_runs_and_says_when_the_store_goes_away(recorded, tmp_path, monkeypatch) -> None:
     """From a broker to an address with the other scheme, and back into a folder. Takes minutes."""
@@ -111,7 +116,7 @@ def test_every_scheduled_job_runs_and_says_when_the_store_goes_away(recorded, tm
         place = f"{STORE}/capture"
         assert 0 == process.run("capture", "--out", place, "--duration", "0", *config), process.printed
         assert 0 == process.run("replay", place, "--warehouse", str(tmp_path / "again"), *config), process.printed
-        assert rows(str(local), SILVER)["generations"] == rows(str(tmp_path / "again"), SILVER)["generations"]
+        assert generations(local) == generations(tmp_path / "again")
         # The poll sees settings of the broker that the local tables do not know.
         for command in ("poll", "notify"):
             assert 0 == process.run(command, "--once", *at), process.printed
