@@ -76,12 +76,15 @@ def new_capture(place: Path) -> Iterator[Path]:
         if _files(_system(store)):
             raise UserError(f"There is a capture in {store} already: give a new address with --out.")
     folder = Path(mkdtemp(prefix=PREFIX))
-    yield folder
     try:
+        yield folder
         with _named(store):
             _put(folder, store)
     except UserError as error:
-        raise UserError(f"{error} The capture is complete in {folder}: copy it from there.") from None
+        if any(folder.iterdir()):
+            raise UserError(f"{error} What was recorded is in {folder}: copy it from there.") from None
+        folder.rmdir()
+        raise
     shutil.rmtree(folder)
 
 

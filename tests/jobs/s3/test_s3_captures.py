@@ -60,13 +60,25 @@ def test_what_was_recorded_is_not_lost_when_the_store_refuses(server, monkeypatc
     recording = new_capture(place)
     (recording.__enter__() / "meta.json").write_text("{}", encoding="utf-8")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "not-the-secret")
-    with pytest.raises(UserError, match=f"The capture is complete in .*{PREFIX}") as raised:
+    with pytest.raises(UserError, match=f"What was recorded is in .*{PREFIX}") as raised:
         recording.__exit__(None, None, None)
     (kept,) = set(left_behind()) - before
     assert "{}" == (kept / "meta.json").read_text(encoding="utf-8")
     assert "the store refuses these credentials" in str(raised.value)
     assert "not-the-secret" not in str(raised.value)
     shutil.rmtree(kept)
+
+
+def test_nothing_is_left_if_nothing_was_recorded(server) -> None:
+    before = left_behind()
+
+    def record() -> None:
+        with new_capture(Path(f"s3://{BUCKET}/unreachable")):
+            raise UserError("The broker does not answer.")
+
+    with pytest.raises(UserError, match=r"^The broker does not answer\.$"):
+        record()
+    assert before == left_behind()
 
 
 @pytest.mark.parametrize(
