@@ -1,6 +1,6 @@
 """What is checked before a command writes tables in S3: that the store answers, and that no other process writes there.
 
-Open-source Delta cannot commit safely from two processes to S3. Its `S3SingleDriverLogStore` looks whether a commit
+Open-source Delta cannot commit safely from two processes to S3. Its `S3SingleDriverLogStore` checks whether a commit
 exists and then writes it, so of two simultaneous commits the second overwrites the first without an error. Within one
 JVM it has a lock.
 """
