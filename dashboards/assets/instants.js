@@ -7,19 +7,15 @@
     regroup.go({ from: view.start, to: view.end, at: Math.round(at) });
   }
 
-  function moved(event) {
-    return event.target.id === "instant" ? Number(event.target.value) : null;
-  }
-
   document.addEventListener("input", function (event) {
-    if (moved(event) !== null) {
-      regroup.cross(moved(event));
+    if (event.target.id === "instant") {
+      regroup.cross(Number(event.target.value));
     }
   });
 
   document.addEventListener("change", function (event) {
-    if (moved(event) !== null) {
-      inspect(regroup.view(), moved(event));
+    if (event.target.id === "instant") {
+      inspect(regroup.view(), Number(event.target.value));
     }
   });
 

@@ -55,29 +55,31 @@
         add(flag.x, flag.hovertext, null);
       }
     });
-    return found.sort(function (one, other) {
-      return one.at - other.at || (one.tip < other.tip ? -1 : 1);
-    });
+    return found.sort(order);
   }
 
-  // The position of the mark that was read last, or of the first later one, if the figure has changed since.
-  function position(all) {
-    var at = all.findIndex(function (mark) {
-      return mark.at > read.at || (mark.at === read.at && mark.tip >= read.tip);
-    });
-    return at < 0 ? all.length : at;
+  // Marks of one time are ordered by their explanations, of which no two are equal.
+  function order(one, other) {
+    return one.at - other.at || (one.tip === other.tip ? 0 : one.tip < other.tip ? -1 : 1);
   }
 
-  function next(all, key) {
-    if (key === "Home" || (read === null && key === "ArrowRight")) {
+  // The position of the mark to read next. The figure may have changed since the last one.
+  function position(all, key) {
+    var last = all.length - 1;
+    if (key === "Home" || (key === "ArrowRight" && read === null)) {
       return 0;
     }
     if (key === "End" || read === null) {
-      return all.length - 1;
+      return last;
     }
-    var at = position(all);
-    var isThere = all[at] && all[at].at === read.at && all[at].tip === read.tip;
-    return key === "ArrowLeft" ? at - 1 : at + (isThere ? 1 : 0);
+    var before = all.filter(function (mark) {
+      return order(mark, read) < 0;
+    }).length;
+    if (key === "ArrowLeft") {
+      return Math.max(before - 1, 0);
+    }
+    var isThere = before <= last && order(all[before], read) === 0;
+    return Math.min(before + (isThere ? 1 : 0), last);
   }
 
   function status(figure) {
@@ -117,9 +119,9 @@
       regroup.follow(read.href);
     } else if (["ArrowRight", "ArrowLeft", "Home", "End"].indexOf(event.key) >= 0) {
       var all = marks(graph);
-      var at = Math.min(Math.max(next(all, event.key), 0), all.length - 1);
       event.preventDefault();
       if (all.length) {
+        var at = position(all, event.key);
         read = all[at];
         status(figure).textContent = at + 1 + " of " + all.length + ": " + plain(read.tip);
         regroup.cross(read.at, graph);

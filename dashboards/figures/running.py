@@ -60,5 +60,6 @@ def running_words(step: Running) -> str:
 
 
 def _tip(step: Running, unit: str) -> str:
-    lines = [f"<b>{running_words(step)}</b> {unit}s running, at the lowest", f"from {instant(step.start)} {zone()}"]
-    return "<br>".join([*lines, f"for {duration(step.end - step.start)}", step.evidence])
+    number = f"<b>{running_words(step)}</b> {unit}s running (the lowest number in this time)"
+    time = f"from {instant(step.start)} {zone()}", f"for {duration(step.end - step.start)}"
+    return "<br>".join([number, *time, step.evidence])

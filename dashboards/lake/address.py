@@ -29,8 +29,10 @@ class ObjectStore:
         return self.url()
 
 
-def address(text: str | Path) -> Path | ObjectStore:
+def address(text: str | Path, of: str = "warehouse") -> Path | ObjectStore:
     """Return the place that the text names: `s3://`, `s3a://`, `abfss://` or `gs://`, else a folder.
+
+    `of` is what is there, for the sentence of an error.
 
     Raises:
         ValueError: with a sentence that repeats no credentials, if the text has another scheme, no bucket, or a query
@@ -42,19 +44,19 @@ def address(text: str | Path) -> Path | ObjectStore:
     scheme, rest = found[1].lower(), found[2]
     if scheme not in SCHEMES:
         raise ValueError(
-            f"The warehouse is an address of {found[1]}, which Regroup cannot read: name a folder, or an address of "
+            f"The {of} is an address of {found[1]}, which Regroup cannot read: name a folder, or an address of "
             f"{', '.join(SCHEMES)}."
         )
     bucket, _, path = rest.partition("/")
     user, at, _ = bucket.rpartition("@")
     if any(mark in rest for mark in "?#") or ":" in bucket or (at and scheme != "abfss"):
         raise ValueError(
-            f"The warehouse's address of {scheme} has a password, a port or a query: write only "
+            f"The {of}'s address of {scheme} has a password, a port or a query: write only "
             f"{scheme}://BUCKET/PATH, and give credentials and the endpoint in the environment."
         )
     if not bucket or (scheme == "abfss" and not user):
         form = "abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/PATH" if scheme == "abfss" else f"{scheme}://BUCKET/PATH"
-        raise ValueError(f"The warehouse's address of {scheme} is not complete: write {form}.")
+        raise ValueError(f"The {of}'s address of {scheme} is not complete: write {form}.")
     return ObjectStore(SCHEMES[scheme], bucket, "/".join(filter(None, path.split("/"))))
 
 

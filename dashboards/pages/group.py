@@ -254,12 +254,12 @@ def _tables(state: State, timeline: GroupTimeline) -> Component:
             ),
             html.H3("Running"),
             table(
-                ("From (UTC)", "To (UTC)", "Running, at the lowest", "Evidence"),
+                ("From (UTC)", "To (UTC)", "Lowest number running", "Evidence"),
                 [
                     (instant(r.start), instant(r.end), f"{running_words(r)} {timeline.unit}s", r.evidence)
                     for r in timeline.running
                 ],
-                empty="Nothing tells what ran in this range.",
+                empty="It is not known what ran in this range.",
             ),
             html.H3("Events"),
             table(

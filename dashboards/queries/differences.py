@@ -15,8 +15,6 @@ from schemas.coordinator_log import EventKind
 from schemas.states import ClientLibrary
 
 VALUE_ROWS = 2_000
-
-
 MEMBER = "hash(cluster, group_id, member_id)"
 COUNTED = """SELECT attribute, value, CAST(sum(here) AS BIGINT) AS here, CAST(count(*) - sum(here) AS BIGINT) AS before
 FROM valued GROUP BY attribute, value

@@ -101,7 +101,7 @@ def group_timeline(store: Store, state: State, now: int) -> GroupTimeline | None
 
 
 def _without_statement(rows: GroupRows, view: Window) -> list[tuple[int, int]]:
-    """Return the spans in which the rows do not tell who owned what: unread, folded, or before the rows of a cap."""
+    """Return the spans whose owners are not known: unread, folded into a row, or older than the rows that were read."""
     spans = [(gap["from_at"], gap["to_at"]) for gap in rows.gaps.rows]
     spans += [(g["joined_at"], ended(g)) for g in rows.generations.rows if count_of([g]) > 1]
     if rows.stalls.is_capped:

@@ -106,9 +106,9 @@ def _put(folder: Path, store: ObjectStore) -> None:
 
 def _store(place: Path) -> ObjectStore | None:
     try:
-        found = address(place)
+        found = address(place, "capture")
     except ValueError as error:
-        raise UserError(str(error).replace("The warehouse", "The capture")) from None
+        raise UserError(str(error)) from None
     return found if isinstance(found, ObjectStore) else None
 
 
@@ -132,4 +132,6 @@ def _named(store: ObjectStore) -> Iterator[None]:
             raise
         what = f"The capture {store}"
         why = "check the address, and the credentials in the environment"
-        raise failure(what, error) or UserError(f"{what} cannot be read or written: {why}.") from None
+        # The sentences of `failure` name the variables of S3.
+        found = failure(what, error) if store.scheme == "s3" else None
+        raise found or UserError(f"{what} cannot be read or written: {why}.") from None

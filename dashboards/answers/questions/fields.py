@@ -74,11 +74,12 @@ LOSSES = words(
     lost_low="lower end of the 90 % interval",
     lost_high="upper end of the 90 % interval",
 )
+BOUNDED = {name: LOSSES[name] for name in ("lost", "lost_min", "lost_max")}
 TOTALS = Fields(words("BIGINT", rebalances="number of rebalances") | LOSSES, is_list=False)
 BY_VERDICT = Fields(
     of_columns(VERDICTS, ("verdict", "cause"))
     | words("BIGINT", rebalances="number of rebalances", groups="number of groups", observed="how many are observed")
-    | {name: LOSSES[name] for name in ("lost", "lost_min", "lost_max")}
+    | BOUNDED
 )
 GROUP_ROWS = Fields(
     of_columns(GROUPS, ("cluster", "group_id", "state", "group_protocol", "state_since_at", "open_rebalance_since_at"))
@@ -147,17 +148,14 @@ DEPLOY = Fields(
 _OBJECT = {"type": ["object", "null"]}
 _SPLIT = {
     **words("BIGINT", rebalances="number of rebalances", observed="how many have an observed verdict"),
-    **{name: LOSSES[name] for name in ("lost", "lost_min", "lost_max")},
+    **BOUNDED,
     **words("STRING", main_verdict="the costliest verdict", main_cause="the costliest cause"),
     "before": Field("rebalances and loss of as many days before; null if they were not recorded as a whole", _OBJECT),
     "not_analyzed": Field("rebalances and loss without a verdict yet", _OBJECT),
 }
 BY_CLUSTER = Fields(of_columns(VERDICTS, ("cluster",)) | _SPLIT)
 BY_TEAM = Fields(words("STRING", team="name of the team; null for no team") | _SPLIT, may_be_null=True)
-NOT_ANALYZED = Fields(
-    {name: each for name, each in TOTALS.of.items() if name in ("rebalances", "lost")},
-    is_list=False,
-)
+NOT_ANALYZED = Fields({name: TOTALS.of[name] for name in ("rebalances", "lost")}, is_list=False)
 REPORT_BEFORE = Fields(
     {"from": Field("begin of the days before", {"type": "string", "format": "date-time"})}
     | {

@@ -64,28 +64,38 @@ def _parts(lines: Iterable[RawLine]) -> Iterator[RawLine]:
 
 
 def _objects(lines: Iterable[RawLine]) -> Iterator[RawLine]:
-    text, size, is_cut = bytearray(), 0, False
+    held: _PrintedObject | None = None
     for line in lines:
-        is_last = line.text == LAST
-        if size:
+        if held is not None:
+            is_last = line.text == LAST
             if is_last or line.text.startswith(INSIDE):
-                size += line.size
-                is_cut |= line.is_cut or len(text) > MAX_LINE_BYTES
-                if not is_cut:
-                    text += b" " + line.text.lstrip()
+                held.add(line)
                 if is_last:
-                    yield _object(text, size, is_whole=line.is_whole, is_cut=is_cut)
-                    text, size, is_cut = bytearray(), 0, False
+                    yield held.line(is_whole=line.is_whole)
+                    held = None
                 continue
-            yield _object(text, size, is_whole=True, is_cut=is_cut)
-            text, size, is_cut = bytearray(), 0, False
+            yield held.line(is_whole=True)
+            held = None
         if line.text == FIRST and line.is_whole:
-            text, size = bytearray(FIRST), line.size
+            held = _PrintedObject(line)
         else:
             yield line
-    if size:
-        yield _object(text, size, is_whole=False, is_cut=is_cut)
+    if held is not None:
+        yield held.line(is_whole=False)
 
 
-def _object(text: bytearray, size: int, *, is_whole: bool, is_cut: bool) -> RawLine:
-    return RawLine(bytes(text[: MAX_LINE_BYTES + 1]), size, is_whole, is_cut or len(text) > MAX_LINE_BYTES)
+class _PrintedObject:
+    """The lines of an object that have come so far."""
+
+    def __init__(self, first: RawLine) -> None:
+        self._text, self._size, self._is_cut = bytearray(first.text), first.size, False
+
+    def add(self, line: RawLine) -> None:
+        self._size += line.size
+        self._is_cut |= line.is_cut or len(self._text) > MAX_LINE_BYTES
+        if not self._is_cut:
+            self._text += b" " + line.text.lstrip()
+
+    def line(self, *, is_whole: bool) -> RawLine:
+        is_cut = self._is_cut or len(self._text) > MAX_LINE_BYTES
+        return RawLine(bytes(self._text[: MAX_LINE_BYTES + 1]), self._size, is_whole, is_cut)
