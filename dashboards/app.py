@@ -41,6 +41,7 @@ from dashboards.web.exports import add_rows
 from dashboards.web.guard import guard
 from dashboards.web.http_server import bound
 from dashboards.web.incidents import add_incidents
+from dashboards.web.index_string import INDEX
 from dashboards.web.requests import refuse_malformed, refuse_unknown_components
 from dashboards.web.runbooks import add_runbooks
 from dashboards.web.search import Search, add_search
@@ -71,23 +72,6 @@ GUARD_FLAGS = (
     ("--address", "address", "URL that readers open; https:// makes the cookie Secure"),
 )
 """Option, field of `Access`, and help text."""
-
-INDEX = """<!DOCTYPE html>
-<html lang="en">
-<head>
-{%metas%}
-<title>{%title%}</title>
-{%favicon%}
-{%css%}
-<script src="/assets/theme.js"></script>
-<link rel="preload" as="script" href="/assets/plotly/plotly-cartesian.min.js">
-<script async src="/_dash-component-suites/dash/dcc/async-graph.js"></script>
-</head>
-<body>
-{%app_entry%}
-<footer>{%config%}{%scripts%}{%renderer%}</footer>
-</body>
-</html>"""
 
 
 class Server(Protocol):
