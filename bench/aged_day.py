@@ -72,16 +72,22 @@ def table(samples: Sequence[Sample]) -> list[str]:
     return lines
 
 
-def findings(samples: Sequence[Sample], done: Sequence[float]) -> list[str]:
-    """Return the verdicts: growth of each process, of files, and of the time of a batch."""
-    total = [sum(figures["pss"] for figures in each.roles.values()) for each in samples]
-    lines = [f"{len(done):,} batches, {len(done) / DAY:.0%} of a day's; all processes {total[-1]:,.0f} MB at the end"]
+def growths(samples: Sequence[Sample]) -> list[str]:
+    """Return the verdicts on the growth of each process, and the numbers of files."""
     names = {name for each in after_warm_up(samples) for name in each.roles}
-    lines += [verdict(name, growth(samples, name, "pss anon")) for name in sorted(names)]
+    lines = [verdict(name, growth(samples, name, "pss anon")) for name in sorted(names)]
     for name in samples[-1].files:
         counts = [each.files[name] for each in after_warm_up(samples)]
         last, most = counts[-1], max(counts)
         lines.append(f"{name}: {counts[0]:,.0f} after the warm-up, {last:,.0f} at the end, {most:,.0f} most")
+    return lines
+
+
+def findings(samples: Sequence[Sample], done: Sequence[float]) -> list[str]:
+    """Return the verdicts: growth of each process, of files, and of the time of a batch."""
+    total = [sum(figures["pss"] for figures in each.roles.values()) for each in samples]
+    lines = [f"{len(done):,} batches, {len(done) / DAY:.0%} of a day's; all processes {total[-1]:,.0f} MB at the end"]
+    lines += growths(samples)
     third = len(done) // 3
     if third > 1:
         parts = (done[third : 2 * third], done[2 * third :])

@@ -2,22 +2,23 @@
 
 `./regroup bench steady [--minutes 120] [--records-per-s 2000] [--groups 1000] [--maintain-seconds 300]
 [--rounds-per-generation 20] [--driver-memory 2g] [--history-minutes 0] [--past-days 0] [--past-groups 10000]
-[--loop-per-s 0] [--log FILE]`. Starts a broker
-whose `__consumer_offsets` gets records at that rate, each with its write time. Every group rebalances once in 20 (or
-another number of) rounds of commits, which keeps all groups in one storm; with 200 rounds, each group rests for a
-quarter of an hour. A row of `generations` is visible in the first version of the table that has it, which is checked
-twice a second. Memory is the proportional set size (Pss) of `up` and its child processes. `stolen` is the share of the
-cores' time that the host gave to other machines. With a history, records of that many minutes are written first, and
-measuring begins when they are in silver, so that growth with history shows within minutes. With a loop, a Connect group
-that never rests makes that many generations a second as well; freshness is that of the others. With past days, silver
-and gold have the history of that many days of other groups when `up` starts (`bench.fleet`; bronze is empty). The
-output of `up` goes to the log.
+[--loop-per-s 0] [--log FILE] [--out FOLDER]`. Starts a broker whose `__consumer_offsets` gets records at that rate,
+each with its write time. Every group rebalances once in 20 (or another number of) rounds of commits, which keeps all
+groups in one storm; with 200 rounds, each group rests for a quarter of an hour. A row of `generations` is visible in
+the first version of the table that has it, which is checked twice a second. Memory is the proportional set size (Pss)
+of `up` and its child processes. `stolen` is the share of the cores' time that the host gave to other machines. With a
+history, records of that many minutes are written first, and measuring begins when they are in silver, so that growth
+with history shows within minutes. With a loop, a Connect group that never rests makes that many generations a second as
+well; freshness is that of the others. With past days, silver and gold have the history of that many days of other
+groups when `up` starts (`bench.fleet`; bronze is empty). The output of `up` goes to the log. With a folder, the curves
+of each process are written there once a minute, with what its allocators hold, as `bench aged-day` does.
 """
 
 from __future__ import annotations
 
 import argparse
 import multiprocessing
+import os
 import re
 import signal
 import statistics
@@ -30,6 +31,7 @@ from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -37,6 +39,9 @@ from typing import Any
 import pyarrow.parquet as pq
 from deltalake import DeltaTable
 
+from bench.aged_day import batches as batches_in
+from bench.aged_day import files_in, growths
+from bench.aged_day import table as by_process
 from bench.fleet.history import write_history
 from bench.load import LOOP_GROUP, OVERRIDES, PARTITIONS_PER_GROUP, Load, create_offsets_topic, produce, produce_loop
 from dashboards.app import page
@@ -51,7 +56,8 @@ from schemas.gold import ADVICE, ALERTS, GOLD, GROUP_HEALTH
 from schemas.silver import GENERATIONS, SILVER
 from schemas.tables import Table
 from schemas.written import signed
-from testing.ageing.processes import descendants
+from testing.ageing.curves import Sample, write
+from testing.ageing.processes import descendants, environment, sample
 
 LATE = timedelta(minutes=15)
 CAUGHT_UP = timedelta(seconds=20)
@@ -160,9 +166,11 @@ def catch_up(table: Path, up: subprocess.Popen[bytes], first: datetime) -> float
     return time.monotonic() - began
 
 
-def watch(pid: int, warehouse: Path, minutes: int, started: datetime) -> tuple[list[float], list[float], int]:
-    """Print a line a minute; return all waits after the warm-up, memory by minute, and the number of visible
-    generations.
+def watch(
+    pid: int, warehouse: Path, minutes: int, started: datetime, each_minute: Callable[[], None]
+) -> tuple[list[float], list[float], int]:
+    """Print a line and call `each_minute` a minute; return all waits after the warm-up, memory by minute, and the
+    number of visible generations.
     """
     freshness = Freshness(table=Path(table_path(warehouse, GENERATIONS)), started=started)
     print(LINE.format(*HEAD))
@@ -197,6 +205,7 @@ def watch(pid: int, warehouse: Path, minutes: int, started: datetime) -> tuple[l
         )
         print(LINE.format(*cells), flush=True)
         memory.append(total)
+        each_minute()
         if minute > min(5, minutes // 2):
             waits += new
     return waits, memory, freshness.visible
@@ -233,12 +242,60 @@ def report_loop(warehouse: Path, looped: datetime) -> None:
     print(f"its page: first {took[0]:,.0f} ms, then {percentile(took[1:], 0.5):,.0f} ms (median), made in this process")
 
 
+def report_memory(memory: list[float]) -> None:
+    """Print how much memory all processes had by minute, and by how much it grew."""
+    half = memory[len(memory) // 2 :]
+    if len(half) > 2:
+        slope = statistics.linear_regression(range(len(half)), half).slope * 60
+        most = f"at most {max(memory):,.0f} MB"
+        print(f"memory {half[-1]:,.0f} MB at the end, {most}; second half {signed(slope)} MB an hour")
+
+
 def _rows(warehouse: Path, table: Table, equal: tuple[str, str]) -> list[dict[str, Any]]:
     path = table_path(warehouse, table)
     if not DeltaTable.is_deltatable(str(path)):
         return []
     found: list[dict[str, Any]] = DeltaTable(path).to_pyarrow_table(filters=[(equal[0], "=", equal[1])]).to_pylist()
     return found
+
+
+@dataclass
+class Curves:
+    """What each process of `up` holds, by minute, written to `out`; nothing if that is None."""
+
+    out: Path | None
+    folder: Path
+    began: float = field(default_factory=time.monotonic)
+    samples: list[Sample] = field(default_factory=list)
+
+    def environment(self) -> dict[str, str]:
+        """Return the environment with which processes of `up` write their memory and their temporary files here."""
+        if self.out is None:
+            return dict(os.environ)
+        self.out.mkdir(parents=True, exist_ok=True)
+        self._temporary.mkdir()
+        return environment(self._inside, {**os.environ, "TMPDIR": str(self._temporary)})
+
+    def add(self, pid: int, warehouse: Path, log: Path) -> None:
+        """Add what the processes hold now."""
+        if self.out is not None:
+            seconds, files = time.monotonic() - self.began, files_in(warehouse, self._temporary)
+            self.samples.append(Sample(seconds, len(batches_in(log)), sample(pid, self._inside), files))
+            write(self.samples, self.out / "curves")
+
+    def report(self) -> None:
+        """Print the last sample, and by how much each process grows."""
+        if self.samples:
+            for line in (*by_process(self.samples), *growths(self.samples), f"curves: {self.out}"):
+                print(line)
+
+    @property
+    def _inside(self) -> Path:
+        return self.folder / "inside"
+
+    @property
+    def _temporary(self) -> Path:
+        return self.folder / "temporary"
 
 
 def options() -> argparse.Namespace:
@@ -255,6 +312,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--past-groups", type=int, default=10_000)
     parser.add_argument("--loop-per-s", type=int, default=0)
     parser.add_argument("--log", type=Path)
+    parser.add_argument("--out", type=Path)
     return parser.parse_args()
 
 
@@ -282,28 +340,28 @@ def main() -> None:
         if arguments.past_days:
             write_past(warehouse, arguments.past_groups, arguments.past_days)
         command = [sys.executable, "-m", "jobs.cli", "up", "--config", str(config), "--warehouse", str(warehouse)]
-        log_path = arguments.log or folder / "up.log"
+        log_path, curves = arguments.log or folder / "up.log", Curves(arguments.out, folder)
         with log_path.open("wb") as log:
-            up = subprocess.Popen([*command, "--port", "0"], stdout=log, stderr=log)
+            up = subprocess.Popen([*command, "--port", "0"], stdout=log, stderr=log, env=curves.environment())
         stack.callback(up.wait)
         stack.callback(up.send_signal, signal.SIGINT)
-        table = Path(table_path(warehouse, GENERATIONS))
-        while not DeltaTable.is_deltatable(str(table)) and up.poll() is None:
+        generations = Path(table_path(warehouse, GENERATIONS))
+        while not DeltaTable.is_deltatable(str(generations)) and up.poll() is None:
             time.sleep(0.5)
         first = datetime.now(UTC) - history
-        started_ms = round(first.timestamp() * 1000)
-        producing(stack, produce, (servers, load, started_ms, range(load.groups)))
+        producing(stack, produce, (servers, load, round(first.timestamp() * 1000), range(load.groups)))
         looped = datetime.now(UTC)
         if arguments.loop_per_s:
             given = (servers, load.partitions, arguments.loop_per_s, round(looped.timestamp() * 1000))
             producing(stack, produce_loop, given)
         if history:
-            print(f"{catch_up(table, up, first):,.0f} s to have {history} in silver", flush=True)
+            print(f"{catch_up(generations, up, first):,.0f} s to have {history} in silver", flush=True)
         started = datetime.now(UTC)
-        waits, memory, visible = watch(up.pid, warehouse, minutes, started)
+        add = partial(curves.add, up.pid, warehouse, log_path)
+        waits, memory, visible = watch(up.pid, warehouse, minutes, started, add)
         ended = up.poll()
         batches = between_batches(log_path.read_text(encoding="utf-8"), minutes)
-        analysed = {table.name: groups_in(warehouse, table) for table in (GROUP_HEALTH, ADVICE)}
+        analysed = {each.name: groups_in(warehouse, each) for each in (GROUP_HEALTH, ADVICE)}
         if arguments.loop_per_s:
             report_loop(warehouse, looped)
     fate = "ran to the end" if ended is None else f"ended with {ended}"
@@ -315,11 +373,8 @@ def main() -> None:
     print(f"record to silver after the warm-up: median {middle:.1f} s, p95 {p95:.1f} s")
     print(f"groups analysed: {', '.join(f'{groups:,} in {name}' for name, groups in analysed.items())}")
     print(f"a batch every {percentile(batches, 0.5):.1f} s in the second half")
-    half = memory[len(memory) // 2 :]
-    if len(half) > 2:
-        slope = statistics.linear_regression(range(len(half)), half).slope * 60
-        most = f"at most {max(memory):,.0f} MB"
-        print(f"memory {half[-1]:,.0f} MB at the end, {most}; second half {signed(slope)} MB an hour")
+    curves.report()
+    report_memory(memory)
 
 
 if __name__ == "__main__":
