@@ -42,10 +42,11 @@ from jobs.silver.requeue import reopen, requeue
 from jobs.silver.silver_tasks import Making, silver_by_tasks
 from jobs.silver.staged_rebuild import StagedRebuild, overwrite_all, silver_frame
 from jobs.silver.topic_names import polled_topics, with_named
-from jobs.spark.checkpoint import start_over_unless
+from jobs.spark.checkpoint import place, start_over_unless
 from jobs.spark.lost_worker import lost_worker
 from jobs.spark.spark import for_few_rows, persisted, session_of
 from jobs.spark.streams import Streams, report
+from jobs.states.kept import save_states
 from jobs.tables.append import overwrite, overwrite_frame
 from jobs.tables.ask import ask
 from jobs.tables.create_tables import create_tables, needs_spark
@@ -284,9 +285,10 @@ def start_groups(spark: SparkSession, settings: Settings, trigger: Mapping[str, 
     rows = [affected_frame(table, frame) for table, frame in new.items()]
 
     def build(batch: DataFrame, _: int) -> None:
+        save_states(warehouse)
         rebuild_affected(batch.sparkSession, settings, by_group_frame(batch).toArrow())
 
-    writer = reduce(DataFrame.union, rows).writeStream.foreachBatch(build).option("checkpointLocation", str(progress))
+    writer = reduce(DataFrame.union, rows).writeStream.foreachBatch(build).option("checkpointLocation", place(progress))
     return writer.trigger(**trigger).start()
 
 

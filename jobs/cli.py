@@ -146,11 +146,27 @@ def _run(settings: Settings, args: argparse.Namespace, *, is_program: bool) -> i
     if args.command != "doctor":  # It reports these warnings as findings.
         for warning in warnings(args.config, settings):
             warn(f"regroup {args.command}: warning: {warning}")
+    if settings.address is not None:
+        return _run_at_address(settings, args, is_program=is_program)
     there = _bind_tables(settings, args.command)
     if there is None or args.command not in WRITING:
         return _run_bound(settings, args, there, is_program=is_program)
     with import_module("jobs.spark.s3_checks").only_writer(there, settings.warehouse):
         return _run_bound(settings, args, there, is_program=is_program)
+
+
+def _run_at_address(settings: Settings, args: argparse.Namespace, *, is_program: bool) -> int:
+    """Run a command on a warehouse in an object store.
+
+    Raises:
+        UserError: the command cannot, or the store cannot be used.
+    """
+    if args.command == "up":
+        raise _not_there("up", settings.warehouse_text)
+    if args.command not in WRITING:
+        return _run_bound(settings, args, None, is_program=is_program)
+    with import_module("jobs.states.stored_states").in_a_folder(settings) as here:
+        return _run_bound(here, args, here.tables, is_program=is_program)
 
 
 def _run_bound(settings: Settings, args: argparse.Namespace, there: str | None, *, is_program: bool) -> int:
@@ -195,11 +211,14 @@ def _bind_tables(settings: Settings, command: str) -> str | None:
         if wanted is not None and command in (*WRITING, "serve"):
             places.bind(settings.warehouse, wanted)
         return str(there)
-    through = "read them through a SQL warehouse, with [databricks] in the settings file"
-    instead = dict.fromkeys(SERVED, through) | {
+    raise _not_there(command, there)
+
+
+def _not_there(command: str, there: str) -> UserError:
+    instead = dict.fromkeys(SERVED, "read them through a SQL warehouse, with [databricks] in the settings file") | {
         "up": "run `ingest`, `build`, `analyze`, `poll` and `notify` instead, as processes or scheduled jobs",
     }
-    raise UserError(f"`{command}` does not work with tables in {there}: {instead[command]}.")
+    return UserError(f"`{command}` does not work with tables in {there}: {instead[command]}.")
 
 
 def _command(name: str) -> Command:

@@ -16,6 +16,7 @@ from jobs.config.terminal import say
 from jobs.maintain import TABLES, existing_tables
 from jobs.processes.process_lock import acquire
 from jobs.spark.spark import session_of
+from jobs.states.stored_states import copied
 from jobs.tables.append import append_frame
 from jobs.tables.changed_rows import snapshot
 from jobs.tables.create_tables import create_tables
@@ -40,7 +41,13 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
     Raises:
         UserError: the source has no tables or is the target, or a table of the target has other rows.
     """
-    source, target = args.source.absolute(), settings.warehouse
+    with copied(args.source) as source:
+        _copy(settings, source)
+    return 0
+
+
+def _copy(settings: Settings, source: Path) -> None:
+    target = settings.warehouse
     spark = session_of(settings, "copy", others=(source,))
     tables = existing_tables(source, TABLES)
     if not tables:
@@ -53,7 +60,6 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
                 shutil.copytree(source / name, target / name, dirs_exist_ok=True)
         for table in tables:
             say(f"{table.name}: {_copied(spark, source, target, table)}")
-    return 0
 
 
 def _copied(spark: SparkSession, source: Path, target: Path, table: Table) -> str:

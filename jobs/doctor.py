@@ -16,14 +16,18 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._acl import AclBindingFilter, AclOperation, AclPermissionType
 from confluent_kafka.admin._resource import ResourcePatternType, ResourceType
 
+from dashboards.lake.address import ObjectStore
+from dashboards.lake.lake import LakeError
 from jobs.config.clusters import Cluster
 from jobs.config.errors import UserError
 from jobs.config.permissions import warnings
 from jobs.config.settings import Settings
 from jobs.config.terminal import say
 from jobs.installation.build_info import described
+from jobs.lake import lake
 from jobs.setup.jars import jars
 from jobs.setup.java import java_home
+from jobs.states.stored_states import writer
 from jobs.tables.create_tables import refuse_newer_tables
 from jobs.tables.delta_io import table_path
 from jobs.tables.durability import refuse_torn
@@ -69,8 +73,11 @@ def checks(settings: Settings, cluster: str | None, file: Path | None = None) ->
     yield Finding(subject="Python", is_ok=True, found=f"{platform.python_version()} ({sys.executable})")
     yield _finding("Java", lambda: str(java_home()))
     yield _finding("jars of Delta Lake", lambda: f"{len(jars('delta'))} verified")
-    yield _warehouse(settings.warehouse)
-    yield from _unread(settings.warehouse)
+    if settings.address is None:
+        yield _warehouse(settings.warehouse)
+        yield from _unread(settings.warehouse)
+    else:
+        yield from _address(settings, settings.address)
     for warning in warnings(file, settings):
         yield Finding(subject="permissions", is_ok=None, found="others have access", advice=warning)
     chosen = [c for c in settings.clusters if cluster in (None, c.name)]
@@ -112,6 +119,19 @@ def _warehouse(warehouse: Path) -> Finding:
     if not has_hard_links(warehouse):
         found += ", written by Spark, because its file system has no hard links"
     return Finding(subject="warehouse", is_ok=True, found=found)
+
+
+def _address(settings: Settings, store: ObjectStore) -> Iterator[Finding]:
+    """Yield whether the warehouse in an object store can be read, and which process writes there."""
+    where = settings.warehouse_text
+    try:
+        known, found = len(lake(settings).versions()), writer(store)
+    except (LakeError, UserError) as error:
+        yield Finding(subject="warehouse", is_ok=False, found=f"{where} cannot be read", advice=str(error))
+        return
+    yield Finding(subject="warehouse", is_ok=True, found=f"{where}, {count(known, 'table')}")
+    if found is not None:
+        yield Finding(subject="writer", is_ok=None, found=f"{found} may write there now, and only one process may")
 
 
 def _unread(warehouse: Path) -> Iterator[Finding]:

@@ -36,6 +36,7 @@ from jobs.retention.tidy import DEFAULT_DAYS, RETENTION, remove_old_files
 from jobs.silver.staging import STAGING, empty
 from jobs.spark.checkpoint import start_over_if_behind
 from jobs.spark.spark import for_few_rows, session_of
+from jobs.states.kept import as_stored
 from jobs.tables import named_tables
 from jobs.tables.changed_rows import snapshot
 from jobs.tables.delta_io import WRITERS, checkpoint_path, read, table_path
@@ -79,7 +80,7 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
     path.write_text(text + "\n", encoding="utf-8")
     for line in text.splitlines():
         say(line)
-    say(f"Receipt: {path}")
+    say(f"Receipt: {as_stored(path)}")
     if receipt["still_named_in"]:
         raise UserError(
             f"Other jobs still write the name ({', '.join(receipt['still_named_in'])}): stop them and erase again."

@@ -21,10 +21,11 @@ from jobs.kafka.quarantine_limit import QuarantineLimit
 from jobs.kafka.resume import is_empty, resume
 from jobs.kafka.topic_streams import logs, topics
 from jobs.spark.batch_merge import BatchMerge
-from jobs.spark.checkpoint import Checkpoint
+from jobs.spark.checkpoint import Checkpoint, place
 from jobs.spark.session_provider import provider
 from jobs.spark.spark import session_of
 from jobs.spark.streams import OnFailure, Streams, report
+from jobs.states.kept import save_states
 from jobs.tables.append import Once, append, append_frame
 from jobs.tables.create_tables import create_tables, needs_spark
 from jobs.tables.delta_io import checkpoint_path, claim, table_path
@@ -243,13 +244,14 @@ class Writer:
         return (
             stream.frame(spark)
             .writeStream.queryName(f"{stream.cluster} {stream.topic}")
-            .option("checkpointLocation", str(checkpoint.path))
+            .option("checkpointLocation", place(checkpoint.path))
             .foreachBatch(partial(self._write, app_id, limit))
             .trigger(**trigger)
             .start()
         )
 
     def _write(self, app_id: str, limit: QuarantineLimit | None, batch: DataFrame, batch_id: int) -> None:
+        save_states(self.warehouse)
         with self.batch_merge.under_way() if self.batch_merge else nullcontext():
             self._write_bronze(app_id, limit, batch, batch_id)
 

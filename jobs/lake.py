@@ -47,9 +47,9 @@ def lake(settings: Settings) -> WarmLake:
     declared = settings.databricks
     if declared is None:
         # `jobs.cli` refuses a schema. Pages read the files of an address themselves.
-        there = location(settings.warehouse)
+        there = None if settings.address else location(settings.warehouse)
         try:
-            return LocalLake(settings.warehouse if there is None else address(there))
+            return LocalLake(settings.address or settings.warehouse if there is None else address(there))
         except ValueError as error:
             raise UserError(str(error)) from None
     hidden = {key: secret(f"{key} in [databricks]", getattr(declared, key)) for key in ("token", "client_secret")}

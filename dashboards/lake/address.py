@@ -6,8 +6,10 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-WITH_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/+(.*)", re.DOTALL)
-"""`Path` replaces the two slashes by one. A single letter before the colon is a drive of Windows."""
+WITH_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):(?:/+(.*))?", re.DOTALL)
+"""`Path` replaces the two slashes by one, and drops them at the end. A single letter before the colon is a drive of
+Windows.
+"""
 
 SCHEMES = {"s3": "s3", "s3a": "s3", "abfss": "abfss", "gs": "gs"}
 """Scheme as Spark writes it, and as deltalake expects it."""
@@ -41,7 +43,7 @@ def address(text: str | Path, of: str = "warehouse") -> Path | ObjectStore:
     found = WITH_SCHEME.fullmatch(str(text))
     if found is None:
         return Path(text)
-    scheme, rest = found[1].lower(), found[2]
+    scheme, rest = found[1].lower(), found[2] or ""
     if scheme not in SCHEMES:
         raise ValueError(
             f"The {of} is an address of {found[1]}, which Regroup cannot read: name a folder, or an address of "
@@ -60,15 +62,7 @@ def address(text: str | Path, of: str = "warehouse") -> Path | ObjectStore:
     return ObjectStore(SCHEMES[scheme], bucket, "/".join(filter(None, path.split("/"))))
 
 
-def not_a_folder(warehouse: object) -> str | None:
-    """Return a sentence if the warehouse, which must be a folder, is an address with a scheme; else None.
-
-    The address `s3a://bucket/x` would become a local folder of that name.
-    """
+def as_written(warehouse: Path) -> str:
+    """Return the text of a place, with the two slashes of an address, of which `Path` keeps one."""
     found = WITH_SCHEME.fullmatch(str(warehouse))
-    if found is None:
-        return None
-    return (
-        f"The warehouse {warehouse} is an address of {found[1]}: name a folder for checkpoints and states with "
-        "--warehouse, and give the address of the tables with --tables."
-    )
+    return str(warehouse) if found is None else f"{found[1]}://{found[2]}"

@@ -30,7 +30,12 @@ def parser() -> argparse.ArgumentParser:
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
     common = argparse.ArgumentParser(add_help=False)
     common.add_argument("--config", type=Path, metavar="FILE", help="settings file (TOML)")
-    common.add_argument("--warehouse", type=Path, metavar="DIR", help="folder of the Delta tables and of checkpoints")
+    common.add_argument(
+        "--warehouse",
+        type=Path,
+        metavar="PLACE",
+        help="place of the Delta tables and of checkpoints: a folder, or an address such as s3a://bucket/x",
+    )
     common.add_argument(
         "--tables",
         metavar="SCHEMA|ADDRESS",

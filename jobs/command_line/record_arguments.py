@@ -17,7 +17,12 @@ SCENARIOS = (
 def add_copy(copy: argparse.ArgumentParser) -> None:
     """Add the arguments of `copy`."""
     copy.add_argument(
-        "--from", dest="source", type=Path, required=True, metavar="DIR", help="folder of the warehouse to copy"
+        "--from",
+        dest="source",
+        type=Path,
+        required=True,
+        metavar="PLACE",
+        help="folder or address of the warehouse to copy",
     )
 
 

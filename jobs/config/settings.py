@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from dashboards.lake.address import not_a_folder
+from dashboards.lake.address import ObjectStore, address, as_written
 from dashboards.lake.databricks_warehouse import Warehouse
 from dashboards.teams import Teams
 from jobs.config.clusters import Cluster, cluster_name, read_cluster, with_bootstrap
@@ -125,13 +125,10 @@ class Settings:
             cluster_name(wanted)
         if bootstrap:
             clusters = with_bootstrap(clusters, wanted, text("The bootstrap servers", bootstrap))
-        if (why := not_a_folder(values.get("warehouse", ""))) is not None:
-            raise UserError(why)
         hints = hints_of(cls)  # type: ignore[arg-type]
         valid = {key: typed(key, value, hints[key]) for key, value in values.items()}
         refuse_impossible(valid)
-        # Absolute, because Spark and Delta treat a relative path as a table name.
-        warehouse = valid.pop("warehouse", Path(".regroup/warehouse")).absolute()
+        warehouse = _place(valid.pop("warehouse", Path(".regroup/warehouse")))
         tables_of_file: dict[str, Any] = {
             "alertmanagers": managers,
             "webhooks": hooks,
@@ -142,6 +139,17 @@ class Settings:
             "otlp": otlp,
         }
         return cls(clusters=clusters, warehouse=warehouse, **tables_of_file, **valid)
+
+    @property
+    def address(self) -> ObjectStore | None:
+        """Return the place in an object store where the warehouse is; None if it is a folder."""
+        place = address(self.warehouse)
+        return None if isinstance(place, Path) else place
+
+    @property
+    def warehouse_text(self) -> str:
+        """Return the folder of the warehouse, or its address as the user wrote it."""
+        return as_written(self.warehouse)
 
     def secrets(self) -> tuple[str, ...]:
         """Return the existing passwords, tokens and keys, so that they can be removed from messages."""
@@ -210,6 +218,18 @@ class Settings:
         raise UserError(
             f"Which cluster? Name one with --cluster (known: {names}), or give --bootstrap-servers HOST:PORT."
         )
+
+
+def _place(warehouse: Path) -> Path:
+    """Return an absolute folder, because Spark and Delta treat a relative path as a table name, or an address as it is.
+
+    Raises:
+        UserError: Regroup cannot read the address.
+    """
+    try:
+        return warehouse.absolute() if isinstance(address(warehouse), Path) else warehouse
+    except ValueError as error:
+        raise UserError(str(error)) from None
 
 
 def _file(path: Path) -> dict[str, Any]:

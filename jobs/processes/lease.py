@@ -1,7 +1,8 @@
-"""A lock for file systems without locks, such as volumes of Databricks: a file that its holder rewrites regularly.
+"""A lock for places without locks, such as volumes of Databricks: a note that its holder rewrites regularly.
 
-A process that wants the lock watches the file, so the clocks of two machines are never compared. Two processes that
-start at the same instant may both write the file; the last one has the lock, and the other one ends.
+A process that wants the lock watches the note, so the clocks of two machines are never compared. In a file, two
+processes that start at the same instant may both write the note; the last one has the lock, and the other one ends. An
+object store (`jobs.states.stored_lease`) refuses the second one.
 """
 
 from __future__ import annotations
@@ -17,8 +18,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
+from jobs.config.errors import UserError
 from jobs.config.terminal import warn
 
 BEAT_S = 4.0
@@ -28,7 +30,65 @@ STALE_S = 20.0
 """Seconds without a write after which the holder counts as ended, and after which a holder that cannot write ends."""
 
 SETTLE_S = 3.0
-"""Seconds after which the first write is read again. A write reaches other machines sooner."""
+"""Seconds after which the first write to a file is read again. A write reaches other machines sooner."""
+
+Note = dict[str, Any]
+"""`id` and `holder` of a lease, and a number that each write raises."""
+
+
+class LeasePlace(Protocol):
+    """Where the note of a lease is. `str` names it for a sentence."""
+
+    settle_s: float
+    """Seconds after which the first write is read again; 0 if a second writer is refused."""
+
+    def read(self) -> Note:
+        """Return the note, or an empty one if there is none or it cannot be read."""
+
+    def write(self, note: Note) -> None:
+        """Write the note.
+
+        Raises:
+            FileExistsError: another process wrote it since it was read, if the place can tell.
+            OSError, UserError: it cannot be written.
+        """
+
+    def remove(self) -> None:
+        """Remove the note."""
+
+
+@dataclass(slots=True)
+class LeaseFile:
+    """A note in a file, replaced as a whole."""
+
+    path: Path
+    settle_s: float = SETTLE_S
+
+    def __str__(self) -> str:
+        return str(self.path)
+
+    def read(self) -> Note:
+        try:
+            return note_of(self.path.read_bytes())
+        except OSError:
+            return {}
+
+    def write(self, note: Note) -> None:
+        new = self.path.with_name(f"{self.path.name}.{note['id']}")
+        new.write_text(json.dumps(note), encoding="utf-8")
+        new.replace(self.path)
+
+    def remove(self) -> None:
+        self.path.unlink(missing_ok=True)
+
+
+def note_of(content: bytes) -> Note:
+    """Return the note that these bytes are, or an empty one."""
+    try:
+        found = json.loads(content)
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) and "id" in found else {}
 
 
 def end_process(sentence: str) -> None:
@@ -39,13 +99,12 @@ def end_process(sentence: str) -> None:
 
 @dataclass(slots=True, kw_only=True)
 class Lease:
-    """The lock at `path`, until it is closed or the process ends. If it is lost, `on_lost` gets a sentence."""
+    """The lock at `place`, until it is closed or the process ends. If it is lost, `on_lost` gets a sentence."""
 
-    path: Path
+    place: LeasePlace
     on_lost: Callable[[str], None] = end_process
     beat_s: float = BEAT_S
     stale_s: float = STALE_S
-    settle_s: float = SETTLE_S
     _id: str = field(default_factory=lambda: uuid.uuid4().hex)
     _beats: int = 0
     _written_at: float = 0.0
@@ -56,11 +115,15 @@ class Lease:
 
         Raises:
             BlockingIOError: another process holds the lock.
+            OSError, UserError: the note cannot be written.
         """
         self._wait_for_holder()
-        self._write()
-        time.sleep(self.settle_s)
-        if _read(self.path).get("id") != self._id:
+        try:
+            self._write()
+        except FileExistsError:
+            raise BlockingIOError from None
+        time.sleep(self.place.settle_s)
+        if self.place.settle_s and self.place.read().get("id") != self._id:
             raise BlockingIOError
         threading.Thread(target=self._keep, daemon=True, name="lease").start()
         return self
@@ -69,8 +132,8 @@ class Lease:
         """Give the lock up."""
         if not self._over.is_set():
             self._over.set()
-            if _read(self.path).get("id") == self._id:
-                self.path.unlink(missing_ok=True)
+            if self.place.read().get("id") == self._id:
+                self.place.remove()
 
     def __enter__(self) -> Self:
         return self
@@ -81,12 +144,12 @@ class Lease:
         self.close()
 
     def _wait_for_holder(self) -> None:
-        first, until = _read(self.path), time.monotonic() + self.stale_s
+        first, until = self.place.read(), time.monotonic() + self.stale_s
         if first:
             warn(f"Waiting up to {self.stale_s:.0f} s, because {first.get('holder')} may still do this work.")
         while first and (left := until - time.monotonic()) > 0:
             time.sleep(min(left, self.beat_s / 2))
-            now = _read(self.path)
+            now = self.place.read()
             if not now:
                 return
             if now != first:
@@ -94,37 +157,27 @@ class Lease:
 
     def _keep(self) -> None:
         while not self._over.wait(self.beat_s):
-            other = _read(self.path)
+            other = self.place.read()
             if other and other["id"] != self._id:
                 self._over.set()
-                self.on_lost(f"Ending, because {other.get('holder')} now does this work ({self.path}).")
+                self.on_lost(f"Ending, because {other.get('holder')} now does this work ({self.place}).")
                 return
             try:
                 self._write()
-            except OSError as error:
+            except (OSError, UserError) as error:
                 if time.monotonic() - self._written_at > self.stale_s:
                     self._over.set()
-                    self.on_lost(f"Ending, because {self.path} cannot be written: {error.strerror}.")
+                    why = error.strerror if isinstance(error, OSError) else error
+                    self.on_lost(f"Ending, because {self.place} cannot be written: {why}".rstrip(".") + ".")
                     return
 
     def _write(self) -> None:
         self._beats += 1
         holder = f"process {os.getpid()} on {socket.gethostname()}"
-        new = self.path.with_name(f"{self.path.name}.{self._id}")
-        new.write_text(json.dumps({"id": self._id, "holder": holder, "beat": self._beats}), encoding="utf-8")
-        new.replace(self.path)
+        self.place.write({"id": self._id, "holder": holder, "beat": self._beats})
         self._written_at = time.monotonic()
 
 
-def holder(path: Path) -> str:
-    """Return the holder of the lease at `path` as text."""
-    return str(_read(path).get("holder", "another process"))
-
-
-def _read(path: Path) -> dict[str, Any]:
-    """Return the content of a lease, or an empty one if there is none."""
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return found if isinstance(found, dict) and "id" in found else {}
+def holder(place: LeasePlace) -> str:
+    """Return the holder of a lease as text."""
+    return str(place.read().get("holder", "another process"))

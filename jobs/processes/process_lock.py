@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TextIO
 
 from jobs.config.errors import UserError
-from jobs.processes.lease import Lease, holder
+from jobs.processes.lease import Lease, LeaseFile, holder
 from jobs.tables.delta_io import checkpoint_path
 
 ProcessLock = TextIO | Lease
@@ -32,7 +32,7 @@ def lock_file(path: Path, note: str = "") -> ProcessLock:
         raise
     except OSError:
         file.close()
-        return Lease(path=_lease(path)).take()
+        return Lease(place=_lease(path)).take()
     file.truncate(0)
     file.write(note)
     file.flush()
@@ -57,11 +57,11 @@ def acquire(warehouse: Path, job: str) -> ProcessLock:
 
 def holding(path: Path) -> str:
     """Return who holds the lock of a file, to begin a sentence with."""
-    if _lease(path).exists():
+    if _lease(path).path.exists():
         text = holder(_lease(path))
         return text[:1].upper() + text[1:]
     return f"Process {path.read_text(encoding='utf-8').strip() or 'unknown'}"
 
 
-def _lease(path: Path) -> Path:
-    return path.with_name(f"{path.name}.lease")
+def _lease(path: Path) -> LeaseFile:
+    return LeaseFile(path.with_name(f"{path.name}.lease"))

@@ -48,7 +48,8 @@ STATES = re.compile(r"schemas\.states\.(\w+)")
 """The reference to a vocabulary in a column's comment."""
 
 TOP = {
-    "warehouse": "folder of the Delta tables, and of checkpoints, locks and states",
+    "warehouse": "place of the Delta tables, and of checkpoints, locks and states: a folder, or an address in an "
+    "object store, such as `s3a://bucket/regroup` (docs/storage.md)",
     "tables": "where Spark keeps the tables if they are not in the folder: `catalog.schema`, or an address such as "
     "`s3a://bucket/regroup`; permanent once a job has run (docs/storage.md)",
     "quiet_ms": "pause without a rebalance that ends an episode of a group, in milliseconds",

@@ -8,8 +8,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from jobs.retention.retention import kept_since
-from jobs.spark.checkpoint import start_over_unless
+from jobs.spark.checkpoint import place, start_over_unless
 from jobs.spark.spark import for_few_rows
+from jobs.states.kept import save_states
 from jobs.tables.create_tables import create_tables
 from jobs.tables.delta_io import checkpoint_path, follow, table_path
 from jobs.tables.engine import connect
@@ -67,13 +68,14 @@ def start_marks(spark: SparkSession, warehouse: Path, trigger: Mapping[str, Any]
     start_over_unless(progress, [table_path(warehouse, ADMIN_OBSERVATIONS)])
 
     def build(batch: DataFrame, _: int) -> None:
+        save_states(warehouse)
         marks = NewRows.of_frame(ADMIN_OBSERVATIONS, batch.where(IS_MARK))
         update_marks(batch.sparkSession, warehouse, marks)
 
     return (
         follow(spark, warehouse, ADMIN_OBSERVATIONS)
         .writeStream.foreachBatch(build)
-        .option("checkpointLocation", str(progress))
+        .option("checkpointLocation", place(progress))
         .trigger(**trigger)
         .start()
     )

@@ -12,8 +12,9 @@ from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark re
 
 from dashboards.lake.lake import milliseconds
 from jobs.retention.retention import with_settled
-from jobs.spark.checkpoint import start_over_unless
+from jobs.spark.checkpoint import place, start_over_unless
 from jobs.spark.spark import for_few_rows, persisted
+from jobs.states.kept import save_states
 from jobs.tables.append import overwrite_frame
 from jobs.tables.create_tables import create_tables
 from jobs.tables.delta_io import checkpoint_path, follow, read, table_path
@@ -81,12 +82,13 @@ def start_reassignments(spark: SparkSession, warehouse: Path, trigger: Mapping[s
     new = [spark.sql(affected_rows(table, "{rows}"), rows=follow(spark, warehouse, table)) for table in INPUTS]
 
     def build(batch: DataFrame, _: int) -> None:
+        save_states(warehouse)
         rebuild_since(batch.sparkSession, warehouse, batch.groupBy("cluster").agg(F.min("since_at")).toArrow())
 
     return (
         reduce(DataFrame.union, new)
         .writeStream.foreachBatch(build)
-        .option("checkpointLocation", str(progress))
+        .option("checkpointLocation", place(progress))
         .trigger(**trigger)
         .start()
     )

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from jobs.config.errors import UserError
 from jobs.config.terminal import say
 from jobs.processes.process_lock import ProcessLock, lock_file
+from jobs.spark.session_provider import Provider, provider
 from jobs.tables import named_tables
 from jobs.tables.location import TableName
 from jobs.tables.table_facts import table_id
@@ -25,6 +26,11 @@ if TYPE_CHECKING:
 
 _locks: dict[Path, ProcessLock] = {}
 """The locks that this process holds, by lock file."""
+
+
+def place(path: Path) -> str:
+    """Return the folder of a checkpoint for Spark. A cluster's default file system may be another one, such as HDFS."""
+    return f"file://{path}" if provider() in (Provider.SUBMIT, Provider.CONTEXT) else str(path)
 
 
 def start_over_unless(path: Path, tables: Sequence[str]) -> None:

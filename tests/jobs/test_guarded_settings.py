@@ -17,7 +17,15 @@ from jobs.config.errors import UserError
 from jobs.config.permissions import exposed_to, warnings
 from jobs.config.settings import Settings
 
-ADDRESSES = ("s3a://bucket/x", "s3://b/x", "abfss://c@a.dfs.example/x", "gs://b/x", "hdfs://h/x", "file:///tmp/x", "dbfs:/x", "S3A://b/x")  # fmt: skip
+STORES = {
+    "s3a://bucket/x": "s3://bucket/x",
+    "s3://b/x": "s3://b/x",
+    "S3A://b/x": "s3://b/x",
+    "abfss://c@a.dfs.example/x": "abfss://c@a.dfs.example/x",
+    "gs://b/x": "gs://b/x",
+}
+"""Addresses of a warehouse, and the stores that they mean."""
+UNKNOWN = ("hdfs://h/x", "file:///tmp/x", "dbfs:/x", "s3a://name:secret@bucket/x", "gs://")
 
 
 def load(tmp_path, text: str, environment=None) -> Settings:
@@ -75,22 +83,34 @@ def test_options_that_run_nothing_pass(tmp_path, key, value) -> None:
     assert value == with_option(tmp_path, key, value).only().client()[key]
 
 
-@pytest.mark.parametrize("address", ADDRESSES)
-def test_an_address_is_no_warehouse_wherever_it_comes_from(tmp_path, address, monkeypatch, capsys) -> None:
-    monkeypatch.chdir(tmp_path)
-    ways = (
-        lambda: Settings.load(None, {}, {"warehouse": address}),
-        lambda: Settings.load(None, {"REGROUP_WAREHOUSE": address}),
-        lambda: load(tmp_path, f"warehouse = '{address}'"),
+def ways(tmp_path, place: str):
+    """The functions that read a warehouse from a flag, the environment and the file."""
+    return (
+        lambda: Settings.load(None, {}, {"warehouse": Path(place)}),
+        lambda: Settings.load(None, {"REGROUP_WAREHOUSE": place}),
+        lambda: load(tmp_path, f"warehouse = '{place}'"),
     )
-    for way in ways:
-        with pytest.raises(UserError, match="with --tables"):
+
+
+@pytest.mark.parametrize(("place", "store"), STORES.items())
+def test_an_address_is_the_same_warehouse_wherever_it_comes_from(tmp_path, place, store) -> None:
+    for way in ways(tmp_path, place):
+        found = way()
+        assert (place, store) == (found.warehouse_text, str(found.address))
+    assert Settings.load(None, {}, {"warehouse": tmp_path}).address is None
+
+
+@pytest.mark.parametrize("place", UNKNOWN)
+def test_an_address_that_cannot_be_a_warehouse_is_refused_everywhere(tmp_path, place, monkeypatch, capsys) -> None:
+    monkeypatch.chdir(tmp_path)
+    for way in ways(tmp_path, place):
+        with pytest.raises(UserError, match=r"^The warehouse('s address)? "):
             way()
     for command in ("serve", "doctor", "build", "replay x", "quality", "up"):
-        assert 2 == main([*command.split(), "--warehouse", address])
+        assert 2 == main([*command.split(), "--warehouse", place])
     printed = capsys.readouterr().err.splitlines()
     assert 6 == len(printed)
-    assert all("with --tables" in line for line in printed)
+    assert not any("secret" in line for line in printed)
     assert [tmp_path / "regroup.toml"] == list(tmp_path.iterdir())
 
 

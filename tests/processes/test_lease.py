@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 
 from jobs.config.errors import UserError
-from jobs.processes.lease import Lease
+from jobs.processes.lease import Lease, LeaseFile
 from jobs.processes.process_lock import acquire
 from testing.waiting import wait_until
 from testing.warehouses import volume
 from testing.warehouses.volume import refuse_in
 
-QUICK = {"beat_s": 0.05, "stale_s": 0.6, "settle_s": 0.2}
+QUICK = {"beat_s": 0.05, "stale_s": 0.6}
 
 HOLDING = """
 import sys, time
@@ -27,7 +27,8 @@ from jobs.processes import lease
 from jobs.processes.process_lock import acquire
 from functools import partial
 from jobs.processes import process_lock
-process_lock.Lease = partial(lease.Lease, beat_s=0.1, stale_s=1.5, settle_s=0.3)
+process_lock.Lease = partial(lease.Lease, beat_s=0.1, stale_s=1.5)
+process_lock.LeaseFile = partial(lease.LeaseFile, settle_s=0.3)
 with acquire(Path(sys.argv[1]), "notify"):
     print("held", flush=True)
     while True:
@@ -40,8 +41,9 @@ def holding(warehouse: Path) -> subprocess.Popen[str]:
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
-def lease(path: Path, lost: list[str] | None = None, **more: float) -> Lease:
-    return Lease(path=path, on_lost=(lost if lost is not None else []).append, **(QUICK | more))
+def lease(path: Path, lost: list[str] | None = None, *, settle_s: float = 0.2, **more: float) -> Lease:
+    place = LeaseFile(path, settle_s)
+    return Lease(place=place, on_lost=(lost if lost is not None else []).append, **(QUICK | more))
 
 
 def test_a_second_one_is_refused_until_the_first_one_is_closed(tmp_path) -> None:

@@ -38,12 +38,20 @@ class Commands:
         self._process = process
         self.printed = ""
 
-    def run(self, *words: str) -> int:
-        """The exit code of the command."""
+    def begin(self, *words: str) -> None:
         assert self._process.stdin
-        assert self._process.stdout
         self._process.stdin.write(f"{json.dumps(words)}\n")
         self._process.stdin.flush()
+
+    def kill(self) -> None:
+        """The process; its JVM ends a moment later."""
+        self._process.kill()
+        self._process.wait()
+
+    def run(self, *words: str) -> int:
+        """The exit code of the command."""
+        self.begin(*words)
+        assert self._process.stdout
         for line in self._process.stdout:
             if line.startswith("ended "):
                 return int(line.split()[1])

@@ -94,8 +94,8 @@ def generations(place: Path) -> list[str]:
 
 @pytest.mark.faults
 def test_every_scheduled_job_runs_and_says_when_the_store_goes_away(recorded, tmp_path, monkeypatch) -> None:
-    """From a broker to an address with the other scheme, and back into a folder. Takes minutes."""
-    local, states, back = tmp_path / "local" / "w", tmp_path / "s3" / "w", tmp_path / "back"
+    """From a broker to an address with the other scheme, which is the whole warehouse, and back into a folder."""
+    local, back = tmp_path / "local" / "w", tmp_path / "back"
     for command in ("ingest", "build", "analyze"):
         assert 0 == Job(command, local, recorded).end()
     config = ["--config", shutil.copy(local.parent / "regroup.toml", tmp_path)]
@@ -103,12 +103,11 @@ def test_every_scheduled_job_runs_and_says_when_the_store_goes_away(recorded, tm
         server.files.create_dir(BUCKET)
         for name, value in server.environment.items():
             monkeypatch.setenv(name, value)
-        at = ["--warehouse", str(states), *config]
-        assert 0 == process.run("ingest", "--once", "--tables", str(STORE), *at), process.printed
-        for command in ("build", "analyze", "quality", "maintain"):
+        at = ["--warehouse", str(STORE), *config]
+        for command in ("ingest", "build", "analyze", "quality", "maintain"):
             assert 0 == process.run(command, "--once", *at), process.printed
         assert rows(str(local)) == rows(str(STORE))
-        assert 0 == process.run("copy", "--from", str(states), "--warehouse", str(back), *config), process.printed
+        assert 0 == process.run("copy", "--from", str(STORE), "--warehouse", str(back), *config), process.printed
         assert rows(str(local)) == rows(str(back))
         assert 0 == process.run("rebuild", *at), process.printed
         assert rows(str(local)) == rows(str(STORE))
