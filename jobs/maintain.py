@@ -44,8 +44,13 @@ from schemas.tables import Table
 from schemas.written import count
 
 TABLES = (*BRONZE, *SILVER, *REASSIGNMENT_TABLES, *GOLD, *OPERATIONS)
-LOCAL_DAYS = 1.0
-"""Highest age of old files in local mode, in days: every commit by deltalake leaves some of them."""
+LOCAL_DAYS = 0.25
+"""Highest age of old files in local mode, in days: a batch leaves some in each table, 12,000 in an hour. The log covers
+two hours, and a file that is committed later than that is looked for again (`local_rewrite.commit`).
+"""
+
+STAGING_DAYS = 1.0
+"""Days that rows and old files of the staging table are kept."""
 
 MANY_FILES = 24
 """Number of files above which a table is compacted between two runs.
@@ -131,7 +136,7 @@ class Maintenance:
         if table is not STAGING:
             return tidy(name, days, now_ms)
         # A batch reads its rows once, so compacting them saves nothing. A day later no batch reads them any more.
-        rows = empty(name) if written_ms(name) < now_ms - LOCAL_DAYS * DAY_MS else 0
+        rows = empty(name) if written_ms(name) < now_ms - STAGING_DAYS * DAY_MS else 0
         deleted = [f"{count(rows, 'row')} of an earlier batch deleted"] if rows else []
         return [*deleted, *tidy(name, days, now_ms, compacts=False)]
 
@@ -197,7 +202,7 @@ def spark_days(table: Table, days: float) -> float:
 
     Every large batch of `build` replaces the staging table, and nobody reads its older versions.
     """
-    return min(days, LOCAL_DAYS) if table is STAGING else days
+    return min(days, STAGING_DAYS) if table is STAGING else days
 
 
 class Removed(NamedTuple):

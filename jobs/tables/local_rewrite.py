@@ -7,6 +7,7 @@ writes files whose strings Arrow cannot filter.
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,6 +17,7 @@ import pyarrow.compute as pc
 from deltalake import CommitProperties, DeltaTable, Transaction
 from deltalake.transaction import AddAction, RemoveAction
 
+from jobs.config.errors import UserError
 from jobs.tables.data_file import DataFile, write
 from jobs.tables.engine import connect, files_with_matches, quoted, show_files
 from jobs.tables.full_disk import refuse_full
@@ -82,8 +84,11 @@ def commit(
     Raises:
         CommitFailedError: another commit came first.
         OSError: the disk is full.
+        UserError: one of `files` is missing.
     """
     now = round(time.time() * 1000)
+    for file in files:
+        _keep(Path(path, file.name))
     written = [*(write(Path(path), rows) for rows in added if rows.num_rows), *files]
     gone = [RemoveAction(path=Path(file).name, data_change=not is_same, deletion_timestamp=now) for file in removed]
     come = [_added(file, now, is_same=is_same) for file in written]
@@ -137,6 +142,21 @@ def _without(files: Sequence[str], table: Table, keys: pa.Table, schema: pa.Sche
         engine.register("keys", keys)
         rows = engine.sql(f"SELECT * FROM found ANTI JOIN keys USING ({quoted(table.key)})").to_arrow_table()  # noqa: S608 - our own names
     return rows.select(schema.names).cast(schema)
+
+
+def _keep(file: Path) -> None:
+    """Make a data file as young as its commit, because `maintain` removes old files that no commit mentions.
+
+    Raises:
+        UserError: it has removed this one.
+    """
+    try:
+        os.utime(file)
+    except FileNotFoundError:
+        raise UserError(
+            f"{file} was removed before it was committed, because it was older than the files that `maintain` keeps: "
+            "run the job again."
+        ) from None
 
 
 def _added(file: DataFile, now: int, *, is_same: bool) -> AddAction:

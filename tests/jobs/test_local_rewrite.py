@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import time
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import duckdb
 import pyarrow as pa
@@ -12,11 +15,13 @@ import pytest
 from deltalake import DeltaTable
 from deltalake.exceptions import CommitFailedError
 
+from jobs.config.errors import UserError
+from jobs.maintain import LOCAL_DAYS, vacuum
 from jobs.tables import local_rewrite
 from jobs.tables.create_tables import create_tables
-from jobs.tables.data_file import LONGEST, Statistics
+from jobs.tables.data_file import LONGEST, Statistics, write
 from jobs.tables.delta_io import read, table_path
-from jobs.tables.local_rewrite import rewrite
+from jobs.tables.local_rewrite import commit, rewrite
 from jobs.tables.replace import replace_rows
 from pipelines.arrow_types import row_type
 from schemas.gold import DIAGNOSES
@@ -166,3 +171,18 @@ def test_limits_are_those_of_the_rows_in_all_pieces_and_long_texts_have_none() -
             "maxValues": {"n": 3, "at": "2026-11-01T00:00:00.001500Z", "text": "b"},
             "nullCount": {"n": 1, "at": 1, "text": 0, "long": 1, "none": 3},
         }
+
+
+def test_a_file_that_waited_for_its_commit_is_as_young_as_the_commit(warehouse) -> None:
+    create_tables(None, warehouse, (GENERATIONS,))
+    path = table_path(warehouse, GENERATIONS)
+    waited, gone = (write(Path(path), rows(GENERATIONS, [name])) for name in "ab")
+    old = time.time() - 7 * 3_600
+    os.utime(Path(path, waited.name), (old, old))
+    commit(path, DeltaTable(path), removed=(), added=(), files=[waited])
+    assert 0 == vacuum(warehouse, GENERATIONS, LOCAL_DAYS).files
+    assert 1 == DeltaTable(path).to_pyarrow_table().num_rows
+    Path(path, gone.name).unlink()
+    with pytest.raises(UserError, match=f"{gone.name} was removed before it was committed"):
+        commit(path, DeltaTable(path), removed=(), added=(), files=[gone])
+    assert 1 == DeltaTable(path).version()

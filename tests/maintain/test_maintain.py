@@ -305,13 +305,13 @@ def test_files_of_versions_that_a_reader_may_still_have_stay(recorded) -> None:
     assert len(rows(recorded, GROUPS)) > 0
 
 
-def test_where_a_log_tells_of_hours_old_files_stay_for_a_day(spark, recorded) -> None:
-    hours = {"part-of-yesterday.parquet": 25, "part-of-today.parquet": 23}
+def test_where_a_log_covers_hours_old_files_stay_for_six_hours(spark, recorded) -> None:
+    hours = {"part-of-the-night.parquet": 7, "part-of-the-morning.parquet": 5}
     for name, age in hours.items():
         (recorded / GROUPS.name / name).touch()
         os.utime(recorded / GROUPS.name / name, (time.time() - age * 3_600,) * 2)
     maintained(spark, recorded, **NEVER)
-    assert ["part-of-today.parquet"] == [name for name in hours if (recorded / GROUPS.name / name).exists()]
+    assert ["part-of-the-morning.parquet"] == [name for name in hours if (recorded / GROUPS.name / name).exists()]
 
 
 def test_two_do_not_maintain_at_once_nor_erase_meanwhile(recorded, capsys) -> None:
