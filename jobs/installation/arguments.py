@@ -37,6 +37,11 @@ def _jars(command: argparse.ArgumentParser) -> None:
         "--all", action="store_true", help="also these, and the jars of the lab's Kafka Streams and Connect scenarios"
     )
     command.add_argument(
+        "--without-kafka",
+        action="store_true",
+        help="leave out the jars of the lab's Kafka, which a Spark cluster does not need (docs/clusters.md)",
+    )
+    command.add_argument(
         "--to", type=Path, metavar="DIR", help="copy the jars there, for a machine without network (REGROUP_JARS=DIR)"
     )
 

@@ -8,7 +8,7 @@ import shutil
 from jobs.config.errors import UserError
 from jobs.config.settings import Settings
 from jobs.config.terminal import say
-from jobs.setup.jars import ALWAYS, jars, jars_dir, locked
+from jobs.setup.jars import ALWAYS, OF_CLUSTERS, jars, jars_dir, locked
 
 
 def run(settings: Settings, args: argparse.Namespace) -> int:  # noqa: ARG001 - the signature of commands
@@ -17,8 +17,10 @@ def run(settings: Settings, args: argparse.Namespace) -> int:  # noqa: ARG001 - 
     Raises:
         UserError: a jar cannot be fetched or stored, or its SHA-256 differs from the lock.
     """
-    wanted = locked() if args.all else (*ALWAYS, "s3") if args.s3 else ALWAYS
-    files = [file for table in wanted for file in jars(table)]
+    wanted = set(locked() if args.all else (*ALWAYS, "s3") if args.s3 else ALWAYS)
+    if args.without_kafka:
+        wanted &= set(OF_CLUSTERS)
+    files = [file for table in sorted(wanted) for file in jars(table)]
     megabytes = sum(file.stat().st_size for file in files) / 1e6
     folder = jars_dir()
     if args.to is not None:

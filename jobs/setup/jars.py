@@ -19,6 +19,8 @@ ALWAYS = ("delta", "kafka")
 """Tables of the lock that every use needs. The others are fetched when a scenario of the lab first runs, `s3` when a
 job first uses tables in S3.
 """
+OF_CLUSTERS = ("delta", "s3")
+"""Tables of the lock that a Spark cluster may lack. The others are for the lab."""
 
 
 def jars(name: str) -> list[Path]:

@@ -109,10 +109,14 @@ def test_a_missing_or_damaged_jar_of_a_given_folder_is_named(given) -> None:
         resolve_given(locked()["delta"], given)
 
 
-def test_jars_can_be_copied_for_another_machine(tmp_path, capsys) -> None:
-    assert 0 == main(["jars", "--to", str(tmp_path / "for the other")])
+@pytest.mark.parametrize(
+    ("options", "tables"),
+    [([], ("delta", "kafka")), (["--s3", "--without-kafka"], ("delta", "s3")), (["--without-kafka"], ("delta",))],
+)
+def test_jars_can_be_copied_for_another_machine(tmp_path, capsys, options, tables) -> None:
+    assert 0 == main(["jars", *options, "--to", str(tmp_path / "for the other")])
     copied = {file.name for file in (tmp_path / "for the other").iterdir()}
-    assert {jar_file(c, tmp_path).name for table in ("delta", "kafka") for c in locked()[table]} == copied
+    assert {jar_file(c, tmp_path).name for table in tables for c in locked()[table]} == copied
     assert f"{len(copied)} jars, " in capsys.readouterr().out
     blocked = tmp_path / "file"
     blocked.write_text("")
