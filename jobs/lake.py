@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, TypeVar
 
 from dashboards.answers.why import NoAnswerError
@@ -46,10 +47,12 @@ def lake(settings: Settings) -> WarmLake:
     """
     declared = settings.databricks
     if declared is None:
-        # `jobs.cli` refuses a schema. Pages read the files of an address themselves.
-        there = None if settings.address else location(settings.warehouse)
+        place = settings.address or settings.warehouse
         try:
-            return LocalLake(settings.address or settings.warehouse if there is None else address(there))
+            # `jobs.cli` refuses a schema. Pages read the files of an address themselves.
+            if isinstance(place, Path) and (there := location(place)) is not None:
+                place = address(there)
+            return LocalLake(place)
         except ValueError as error:
             raise UserError(str(error)) from None
     hidden = {key: secret(f"{key} in [databricks]", getattr(declared, key)) for key in ("token", "client_secret")}

@@ -109,6 +109,7 @@ class Lease:
     _beats: int = 0
     _written_at: float = 0.0
     _over: threading.Event = field(default_factory=threading.Event)
+    _writing: threading.Lock = field(default_factory=threading.Lock)
 
     def take(self) -> Self:
         """Take the lock and keep it. Wait while a holder may still exist.
@@ -130,10 +131,12 @@ class Lease:
 
     def close(self) -> None:
         """Give the lock up."""
-        if not self._over.is_set():
-            self._over.set()
-            if self.place.read().get("id") == self._id:
-                self.place.remove()
+        # Not while a beat is written, which would leave a note without a holder.
+        with self._writing:
+            if not self._over.is_set():
+                self._over.set()
+                if self.place.read().get("id") == self._id:
+                    self.place.remove()
 
     def __enter__(self) -> Self:
         return self
@@ -157,19 +160,25 @@ class Lease:
 
     def _keep(self) -> None:
         while not self._over.wait(self.beat_s):
-            other = self.place.read()
-            if other and other["id"] != self._id:
-                self._over.set()
-                self.on_lost(f"Ending, because {other.get('holder')} now does this work ({self.place}).")
-                return
-            try:
-                self._write()
-            except (OSError, UserError) as error:
-                if time.monotonic() - self._written_at > self.stale_s:
+            with self._writing:
+                why = None if self._over.is_set() else self._beat()
+                if why is not None:
                     self._over.set()
-                    why = error.strerror if isinstance(error, OSError) else error
-                    self.on_lost(f"Ending, because {self.place} cannot be written: {why}".rstrip(".") + ".")
-                    return
+            if why is not None:
+                self.on_lost(why)
+
+    def _beat(self) -> str | None:
+        """Write the note again; return why the lock is lost, if it is."""
+        other = self.place.read()
+        if other and other["id"] != self._id:
+            return f"Ending, because {other.get('holder')} now does this work ({self.place})."
+        try:
+            self._write()
+        except (OSError, UserError) as error:
+            if time.monotonic() - self._written_at > self.stale_s:
+                why = error.strerror if isinstance(error, OSError) else error
+                return f"Ending, because {self.place} cannot be written: {why}".rstrip(".") + "."
+        return None
 
     def _write(self) -> None:
         self._beats += 1

@@ -10,8 +10,8 @@ from pathlib import Path
 LEFT_OUT = {".crc", ".tmp", ".lock", ".lease"}
 """Checksums of Hadoop's file system for local files, which are optional; files that are not complete; and locks."""
 
-LOCKS = ("held", "turns")
-"""Names of files and folders of locks."""
+NOT_KEPT = ("held", "turns", "_tables")
+"""Names of locks and their folder, and of the note of where the tables are, which is where the archive is."""
 
 MOST_BYTES = 1 << 30
 """An archive whose files are larger is refused. Those of 10,000 groups have a few megabytes."""
@@ -22,7 +22,7 @@ class NoArchiveError(Exception):
 
 
 def packed(folder: Path) -> bytes:
-    """Return the files of a folder in order of their names, without locks and unfinished files."""
+    """Return the files of a folder in order of their names, without what is not a state."""
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w") as archive:
         for file in sorted(folder.rglob("*")):
@@ -51,7 +51,7 @@ def unpack(content: bytes, folder: Path) -> None:
 
 
 def _is_kept(name: Path) -> bool:
-    return name.suffix not in LEFT_OUT and not any(part in LOCKS or part.startswith(".") for part in name.parts)
+    return name.suffix not in LEFT_OUT and not any(part in NOT_KEPT or part.startswith(".") for part in name.parts)
 
 
 def _content(file: Path) -> bytes | None:

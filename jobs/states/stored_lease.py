@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+from contextlib import suppress
 from dataclasses import dataclass
 
 from jobs.config.errors import UserError
@@ -34,4 +35,6 @@ class StoredLease:
             raise FileExistsError(errno.EEXIST, "another process wrote it") from error
 
     def remove(self) -> None:
-        self.place.remove()
+        # A note that stays is ignored after a while.
+        with suppress(UserError):
+            self.place.remove()

@@ -8,8 +8,8 @@ number, which Delta then skips where it was written. Other states may be older t
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,7 +17,7 @@ from tempfile import TemporaryDirectory
 from dashboards.lake.address import ObjectStore, address, as_written
 from jobs.config.errors import UserError
 from jobs.config.settings import Settings
-from jobs.processes.lease import Lease, holder
+from jobs.processes.lease import Lease, end_process, holder
 from jobs.spark.s3_checks import refuse_unreachable
 from jobs.spark.session_provider import Provider, provider
 from jobs.states.folder_archive import NoArchiveError, packed, unpack
@@ -46,6 +46,10 @@ class StoredStates:
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _stored: bytes | None = None
     _is_lost: bool = False
+
+    def give_up(self) -> None:
+        """Store nothing more, because another process has the warehouse."""
+        self._is_lost = True
 
     def load(self) -> None:
         """Write the states into the folder.
@@ -109,9 +113,10 @@ def in_a_folder(settings: Settings) -> Iterator[Settings]:
     if found in ELSEWHERE:
         raise UserError(f"With {found}, a warehouse cannot be an address such as {there}: {ELSEWHERE[found]}.")
     refuse_unreachable(there)
-    with _only_writer(store), TemporaryDirectory(prefix=PREFIX) as name:
+    with TemporaryDirectory(prefix=PREFIX) as name, ExitStack() as stack:
         folder = Path(name).resolve()
         states = StoredStates(folder=folder, object=StoredObject(store, STATES))
+        stack.enter_context(_only_writer(store, states.give_up))
         states.load()
         bind(folder, there)
         with saved_by(folder, states.save, str(states.object)), _named_by_address(folder, there):
@@ -157,10 +162,15 @@ def writer(store: ObjectStore) -> str | None:
 
 
 @contextmanager
-def _only_writer(store: ObjectStore) -> Iterator[None]:
+def _only_writer(store: ObjectStore, give_up: Callable[[], None]) -> Iterator[None]:
     place = StoredLease(StoredObject(store, HELD))
+
+    def end(sentence: str) -> None:
+        give_up()
+        end_process(sentence)
+
     try:
-        held = Lease(place=place).take()
+        held = Lease(place=place, on_lost=end).take()
     except BlockingIOError:
         found = holder(place)
         raise UserError(

@@ -72,6 +72,11 @@ def test_pages_read_what_the_jobs_wrote(replayed) -> None:
         assert name in batches or local == remote, name
 
 
+def test_answers_read_the_address(replayed, capsys) -> None:
+    assert 0 == main(["top", "--warehouse", ADDRESS, "--json"])
+    assert "group" in capsys.readouterr().out
+
+
 def test_no_secret_is_stored_or_printed(server, replayed) -> None:
     secrets = (server.key, server.secret)
     assert not any(secret in replayed.printed for secret in secrets)

@@ -109,12 +109,12 @@ def test_a_command_finds_the_states_of_the_one_before(store) -> None:
         written = files(first.warehouse)
         receipt = as_stored(first.warehouse / "_receipts" / "x.json")
     assert not first.warehouse.exists()
-    with in_a_folder(settings(store)) as second:
+    with in_a_folder(Settings.load(environment={"REGROUP_WAREHOUSE": f"s3a://{BUCKET}/{store.path}"})) as second:
         found = files(second.warehouse)
     assert first.warehouse != second.warehouse
     assert f"_receipts/x.json in {store}/{STATES}" == receipt
     assert str(second.warehouse) == as_stored(second.warehouse)
-    assert {"_tables": str(store), "_checkpoints/build/offsets/0": "v1"} == found
+    assert {"_tables": f"s3a://{BUCKET}/{store.path}", "_checkpoints/build/offsets/0": "v1"} == found
     assert {"_checkpoints/build/offsets/.0.crc", "_checkpoints/build/held"} == written.keys() - found.keys()
 
 
@@ -124,7 +124,7 @@ def test_what_a_batch_saved_is_there_after_a_kill(store, tmp_path) -> None:
         (running.warehouse / "_clusters" / "kafka").write_text("id")
         save_states(running.warehouse)
         states(store, tmp_path).load()
-    assert {"_tables": str(store), "_clusters/kafka": "id"} == files(tmp_path)
+    assert {"_clusters/kafka": "id"} == files(tmp_path)
 
 
 def test_a_process_that_lost_the_warehouse_writes_nothing_more(store, tmp_path) -> None:
@@ -218,10 +218,26 @@ def test_what_cannot_be_is_one_sentence(store, monkeypatch, capsys, words, varia
 
 
 def test_a_second_command_is_refused_and_names_the_first(store, capsys, monkeypatch) -> None:
-    monkeypatch.setattr("jobs.states.stored_states.Lease", lambda place: Lease(place=place, **QUICK))
+    monkeypatch.setattr(
+        "jobs.states.stored_states.Lease", lambda place, on_lost: Lease(place=place, on_lost=on_lost, **QUICK)
+    )
     with in_a_folder(settings(store)):
         assert 2 == main(["build", "--once", "--warehouse", str(store)])
     assert f"writes the warehouse {store}, where only one process may write at a time" in capsys.readouterr().err
+
+
+def test_a_command_whose_lease_was_taken_ends_and_stores_nothing(store, tmp_path, monkeypatch, capsys) -> None:
+    monkeypatch.setattr(
+        "jobs.states.stored_states.Lease", lambda place, on_lost: Lease(place=place, on_lost=on_lost, **QUICK)
+    )
+    with pytest.raises(KeyboardInterrupt), in_a_folder(settings(store)) as mine:  # noqa: PT012
+        (mine.warehouse / "state").write_text("mine")
+        wait_until(lambda: _wrote(StoredLease(StoredObject(store, HELD))))
+        for _ in range(600):
+            time.sleep(0.1)  # `interrupt_main` does not wake a longer sleep
+    assert "Ending, because process 2 on elsewhere now does this work" in capsys.readouterr().err
+    states(store, tmp_path).load()
+    assert {} == files(tmp_path)
 
 
 def test_sentences_name_the_address(store) -> None:
