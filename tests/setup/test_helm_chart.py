@@ -35,7 +35,14 @@ ALL = (
     "writer.storage.storageClass=ssd",
 )  # fmt: skip
 PAGES_ONLY = (*LEAST, "writer.enabled=false")
-VALUES = {"least": LEAST, "all": ALL, "pages only": PAGES_ONLY, "claim": (*LEAST, "writer.storage.existingClaim=mine")}
+STORE = (*ALL[:3], *ALL[6:], "warehouse=s3a://bucket/regroup")
+VALUES = {
+    "least": LEAST,
+    "all": ALL,
+    "pages only": PAGES_ONLY,
+    "claim": (*LEAST, "writer.storage.existingClaim=mine"),
+    "store": STORE,
+}
 Manifest = dict[str, Any]
 
 
@@ -58,11 +65,17 @@ def one(values: tuple[str, ...], kind: str) -> Manifest:
 
 
 def pods(values: tuple[str, ...]) -> list[Manifest]:
-    return [e["spec"]["template"]["spec"] for e in rendered(values) if e["kind"] in ("StatefulSet", "Deployment")]
+    specs = [e["spec"] for e in rendered(values) if e["kind"] in ("StatefulSet", "Deployment", "CronJob")]
+    return [spec.get("jobTemplate", {}).get("spec", spec)["template"]["spec"] for spec in specs]
+
+
+def containers(pod: Manifest) -> list[Manifest]:
+    """In the order in which they run."""
+    return [*pod.get("initContainers", ()), *pod["containers"]]
 
 
 def container(values: tuple[str, ...], name: str) -> Manifest:
-    (found,) = [each for pod in pods(values) for each in pod["containers"] if each["name"] == name]
+    (found,) = [each for pod in pods(values) for each in containers(pod) if each["name"] == name]
     return found
 
 
@@ -90,7 +103,7 @@ def test_every_pod_is_restricted(values) -> None:
         assert {"configMap", "emptyDir", "secret", "persistentVolumeClaim"} >= {
             kind for volume in pod["volumes"] for kind in volume.keys() - {"name"}
         }
-        for each in pod["containers"]:
+        for each in containers(pod):
             context = each["securityContext"]
             assert (False, True) == (context["allowPrivilegeEscalation"], context["readOnlyRootFilesystem"])
             assert {"drop": ["ALL"]} == context["capabilities"]
@@ -102,7 +115,7 @@ def test_every_pod_is_restricted(values) -> None:
 @pytest.mark.parametrize("values", VALUES.values(), ids=VALUES)
 def test_every_container_runs_a_command_that_exists(values) -> None:
     for pod in pods(values):
-        for each in pod["containers"]:
+        for each in containers(pod):
             assert parser().parse_args(each["args"]).config == Path("/etc/regroup/regroup.toml")
 
 
@@ -116,6 +129,25 @@ def test_there_is_one_writer_and_pages_and_alerts_beside_it() -> None:
     volumes = pods(VALUES["claim"])[0]["volumes"]
     assert {"claimName": "mine"} in [volume.get("persistentVolumeClaim") for volume in volumes]
     assert "volumeClaimTemplates" not in one(VALUES["claim"], "StatefulSet")["spec"]
+
+
+def test_with_an_address_jobs_run_one_after_the_other_and_need_no_volume(tmp_path) -> None:
+    assert {"CronJob", "Deployment"} <= {each["kind"] for each in rendered(STORE)}
+    assert not {"StatefulSet", "ServiceMonitor"} & {each["kind"] for each in rendered(STORE)}
+    spec = one(STORE, "CronJob")["spec"]
+    assert ("Forbid", "*/15 * * * *") == (spec["concurrencyPolicy"], spec["schedule"])
+    (jobs,) = [pod for pod in pods(STORE) if pod.get("restartPolicy") == "Never"]
+    steps = ["ingest", "build", "analyze", "notify", "maintain", "quality"]
+    assert steps == [parser().parse_args(each["args"]).command for each in containers(jobs)]
+    assert all(parser().parse_args(each["args"]).once for each in containers(jobs))
+    quiet = pods((*STORE, "notify.enabled=false"))
+    assert "notify" not in [each["name"] for pod in quiet for each in containers(pod)]
+    for pod in pods(STORE):
+        assert not [volume for volume in pod["volumes"] if "persistentVolumeClaim" in volume]
+        for each in containers(pod):
+            found = Settings.load(environment={e["name"]: e["value"] for e in each["env"]})
+            assert "s3a://bucket/regroup" == found.warehouse_text
+    assert not [pod for pod in pods((*STORE, "writer.enabled=false")) if pod.get("restartPolicy") == "Never"]
 
 
 def test_the_settings_load_and_the_environment_guards_what_others_reach(tmp_path) -> None:
@@ -180,6 +212,8 @@ def test_a_change_of_the_settings_restarts_the_pods() -> None:
         ((*LEAST, "writer.replicas=2"), "replicas"),
         ((*LEAST, "image.digest=latest"), "digest"),
         ((*LEAST, "pages.port=0"), "port"),
+        ((*LEAST, "warehouse=hdfs://host/x"), "warehouse"),
+        ((*LEAST, "warehouse=/data"), "warehouse"),
         ((*LEAST, "pages.ingress.enabled=true"), "Set pages.ingress.host"),
     ],
 )

@@ -23,8 +23,13 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- .Values.serviceAccount.name | default (include "regroup.name" .) }}
 {{- end }}
 
+{{- /* Whether one pod writes the tables on a volume. Otherwise they are elsewhere. */ -}}
+{{- define "regroup.hasVolume" -}}
+{{- if and .Values.writer.enabled (not .Values.warehouse) }}true{{ end }}
+{{- end }}
+
 {{- define "regroup.hasMetrics" -}}
-{{- if and .Values.writer.enabled .Values.notify.enabled .Values.notify.metrics.tokenSecret.name }}true{{ end }}
+{{- if and (include "regroup.hasVolume" .) .Values.notify.enabled .Values.notify.metrics.tokenSecret.name }}true{{ end }}
 {{- end }}
 
 {{- /* Names of all Secrets that are mounted, each once. */ -}}

@@ -9,7 +9,7 @@ securityContext:
 volumeMounts:
   - {name: settings, mountPath: /etc/regroup/regroup.toml, subPath: regroup.toml, readOnly: true}
   - {name: temporary, mountPath: /tmp}
-  {{- if .Values.writer.enabled }}
+  {{- if include "regroup.hasVolume" . }}
   - {name: tables, mountPath: /data}
   {{- else }}
   - {name: temporary, mountPath: /data, subPath: data}
@@ -20,7 +20,7 @@ volumeMounts:
 {{- end }}
 
 {{- define "regroup.env" -}}
-- {name: REGROUP_WAREHOUSE, value: /data/warehouse}
+- {name: REGROUP_WAREHOUSE, value: {{ .Values.warehouse | default "/data/warehouse" | quote }}}
 {{- with .Values.env }}
 {{ toYaml . }}
 {{- end }}
@@ -47,6 +47,17 @@ volumeMounts:
     failureThreshold: 6
   resources:
     {{- toYaml .Values.pages.resources | nindent 4 }}
+{{- end }}
+
+{{- /* A container that runs `command` of the jobs once, in the context `root`. */ -}}
+{{- define "regroup.step" -}}
+- name: {{ .command }}
+  args: [{{ .command }}, --once, --config, /etc/regroup/regroup.toml]
+  {{- include "regroup.container" .root | nindent 2 }}
+  env:
+    {{- include "regroup.env" .root | nindent 4 }}
+  resources:
+    {{- toYaml .root.Values.writer.resources | nindent 4 }}
 {{- end }}
 
 {{- define "regroup.podSpec" -}}
