@@ -73,8 +73,12 @@ def test_pages_read_what_the_jobs_wrote(replayed) -> None:
 
 
 def test_answers_read_the_address(replayed, capsys) -> None:
-    assert 0 == main(["top", "--warehouse", ADDRESS, "--json"])
-    assert "group" in capsys.readouterr().out
+    printed = []
+    for place in (ADDRESS, str(replayed.folder)):
+        assert 0 == main(["top", "--warehouse", place, "--last", "all"])
+        # The lines before the table say how old the newest record is now.
+        printed.append(capsys.readouterr().out.partition("\nGroup ")[2])
+    assert printed[0] == printed[1] != ""
 
 
 def test_no_secret_is_stored_or_printed(server, replayed) -> None:
