@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from dashboards.answers.why import NoAnswerError
-from dashboards.lake.address import address
 from dashboards.lake.databricks_tables import lake as databricks
 from dashboards.lake.lake import Lake, LakeError, LocalLake, WarmLake
 from jobs.config.declared import secret
 from jobs.config.errors import UserError
+from jobs.config.places import place_of
 from jobs.config.settings import Settings
 from jobs.tables.location import location
 
@@ -48,13 +48,10 @@ def lake(settings: Settings) -> WarmLake:
     declared = settings.databricks
     if declared is None:
         place = settings.address or settings.warehouse
-        try:
-            # `jobs.cli` refuses a schema. Pages read the files of an address themselves.
-            if isinstance(place, Path) and (there := location(place)) is not None:
-                place = address(there)
-            return LocalLake(place)
-        except ValueError as error:
-            raise UserError(str(error)) from None
+        # `jobs.cli` refuses a schema. Pages read the files of an address themselves.
+        if isinstance(place, Path) and (there := location(place)) is not None:
+            place = place_of(there)
+        return LocalLake(place)
     hidden = {key: secret(f"{key} in [databricks]", getattr(declared, key)) for key in ("token", "client_secret")}
     try:
         return databricks(replace(declared, **hidden))

@@ -46,7 +46,7 @@ from schemas.written import count
 TABLES = (*BRONZE, *SILVER, *REASSIGNMENT_TABLES, *GOLD, *OPERATIONS)
 LOCAL_DAYS = 0.25
 """Highest age of old files in local mode, in days: a batch leaves some in each table, 12,000 in an hour. The log covers
-two hours, and a file that is committed later than that is looked for again (`local_rewrite.commit`).
+two hours. A file that waits for its commit counts as new then (`local_rewrite.commit`).
 """
 
 STAGING_DAYS = 1.0

@@ -15,11 +15,12 @@ from deltalake.exceptions import DeltaError
 from deltalake.fs import DeltaStorageHandler
 from pyarrow.fs import FileInfo, FileSelector, FileSystem, PyFileSystem
 
-from dashboards.lake.address import ObjectStore, address
+from dashboards.lake.address import ObjectStore
 from dashboards.lake.store_files import LIMITS
 from jobs.captures.capture_files import MB, PLAIN_NAME
 from jobs.captures.recording import META
 from jobs.config.errors import UserError
+from jobs.config.places import place_of
 from jobs.spark.s3_failure import failure
 
 PREFIX = "regroup-capture-"
@@ -105,10 +106,7 @@ def _put(folder: Path, store: ObjectStore) -> None:
 
 
 def _store(place: Path) -> ObjectStore | None:
-    try:
-        found = address(place, "capture")
-    except ValueError as error:
-        raise UserError(str(error)) from None
+    found = place_of(place, "capture")
     return found if isinstance(found, ObjectStore) else None
 
 

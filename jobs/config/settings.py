@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from dashboards.lake.address import ObjectStore, address, as_written
+from dashboards.lake.address import ObjectStore, as_written
 from dashboards.lake.databricks_warehouse import Warehouse
 from dashboards.teams import Teams
 from jobs.config.clusters import Cluster, cluster_name, read_cluster, with_bootstrap
@@ -24,6 +24,7 @@ from jobs.config.databricks_section import databricks_section
 from jobs.config.declared import REFERENCES, hints_of, refuse_unknown, secret, table, text, typed
 from jobs.config.errors import UserError
 from jobs.config.otlp_section import Otlp, otlp_section
+from jobs.config.places import place_of
 from jobs.config.receivers import Alertmanager, Webhook, alertmanagers, refuse_same_names, webhooks
 from jobs.config.report_section import WeeklyReport, report_section
 from jobs.config.value_checks import refuse_blank, refuse_impossible
@@ -143,7 +144,7 @@ class Settings:
     @property
     def address(self) -> ObjectStore | None:
         """Return the place in an object store where the warehouse is; None if it is a folder."""
-        place = address(self.warehouse)
+        place = place_of(self.warehouse)
         return None if isinstance(place, Path) else place
 
     @property
@@ -226,10 +227,7 @@ def _place(warehouse: Path) -> Path:
     Raises:
         UserError: Regroup cannot read the address.
     """
-    try:
-        return warehouse.absolute() if isinstance(address(warehouse), Path) else warehouse
-    except ValueError as error:
-        raise UserError(str(error)) from None
+    return warehouse.absolute() if isinstance(place_of(warehouse), Path) else warehouse
 
 
 def _file(path: Path) -> dict[str, Any]:

@@ -188,5 +188,6 @@ class Lease:
 
 
 def holder(place: LeasePlace) -> str:
-    """Return the holder of a lease as text."""
-    return str(place.read().get("holder", "another process"))
+    """Return the holder of a lease, to begin a sentence with."""
+    text = str(place.read().get("holder", "another process"))
+    return text[:1].upper() + text[1:]

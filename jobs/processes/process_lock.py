@@ -58,8 +58,7 @@ def acquire(warehouse: Path, job: str) -> ProcessLock:
 def holding(path: Path) -> str:
     """Return who holds the lock of a file, to begin a sentence with."""
     if _lease(path).path.exists():
-        text = holder(_lease(path))
-        return text[:1].upper() + text[1:]
+        return holder(_lease(path))
     return f"Process {path.read_text(encoding='utf-8').strip() or 'unknown'}"
 
 

@@ -15,9 +15,10 @@ from pathlib import Path
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
-from dashboards.lake.address import ObjectStore, address
+from dashboards.lake.address import ObjectStore
 from dashboards.lake.store_files import LIMITS
 from jobs.config.errors import UserError
+from jobs.config.places import place_of
 from jobs.processes.process_lock import holding, lock_file
 from jobs.spark.s3 import is_in_s3
 from jobs.spark.s3_failure import failure
@@ -36,10 +37,7 @@ def refuse_unreachable(there: str) -> None:
     """
     if provider() is not None or not is_in_s3(there):
         return
-    try:
-        store = address(there)
-    except ValueError as error:
-        raise UserError(str(error)) from None
+    store = place_of(there)
     assert isinstance(store, ObjectStore)
     try:
         DeltaTable(store.url(JOB_RUNS.name), storage_options=LIMITS)

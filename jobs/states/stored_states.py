@@ -14,8 +14,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from dashboards.lake.address import ObjectStore, address, as_written
+from dashboards.lake.address import ObjectStore, as_written
 from jobs.config.errors import UserError
+from jobs.config.places import place_of
 from jobs.config.settings import Settings
 from jobs.processes.lease import Lease, end_process, holder
 from jobs.spark.s3_checks import refuse_unreachable
@@ -102,7 +103,7 @@ def in_a_folder(settings: Settings) -> Iterator[Settings]:
     Raises:
         UserError: the store cannot be used, another process writes the warehouse, or the settings name other tables.
     """
-    store, there = settings.address, str(settings.warehouse_text)
+    store, there = settings.address, settings.warehouse_text
     assert store is not None
     if settings.tables and settings.tables.rstrip("/") != there:
         raise UserError(
@@ -136,10 +137,7 @@ def copied(there: Path) -> Iterator[Path]:
     Raises:
         UserError: the address is not valid, or the states cannot be read.
     """
-    try:
-        store = address(there)
-    except ValueError as error:
-        raise UserError(str(error)) from None
+    store = place_of(there)
     if isinstance(store, Path):
         yield there.absolute()
         return
@@ -172,9 +170,8 @@ def _only_writer(store: ObjectStore, give_up: Callable[[], None]) -> Iterator[No
     try:
         held = Lease(place=place, on_lost=end).take()
     except BlockingIOError:
-        found = holder(place)
         raise UserError(
-            f"{found[:1].upper()}{found[1:]} writes the warehouse {store}, where only one process may write at a time: "
+            f"{holder(place)} writes the warehouse {store}, where only one process may write at a time: "
             "let it end, or stop it, and run jobs one after the other, with --once."
         ) from None
     with held:

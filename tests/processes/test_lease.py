@@ -5,7 +5,6 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
-import threading
 import time
 from pathlib import Path
 
@@ -14,7 +13,7 @@ import pytest
 from jobs.config.errors import UserError
 from jobs.processes.lease import Lease, LeaseFile
 from jobs.processes.process_lock import acquire
-from testing.waiting import wait_until
+from testing.waiting import at_once, wait_until
 from testing.warehouses import volume
 from testing.warehouses.volume import refuse_in
 
@@ -69,21 +68,16 @@ def test_a_file_that_is_no_lease_is_replaced_at_once(tmp_path) -> None:
 
 
 def test_of_many_who_start_at_the_same_instant_one_has_it(tmp_path) -> None:
-    together, taken, refused = threading.Barrier(8), [], []
+    taken, refused = [], []
 
     def start() -> None:
         mine = lease(tmp_path / "held", settle_s=0.5)
-        together.wait()
         try:
             taken.append(mine.take())
         except BlockingIOError:
             refused.append(mine)
 
-    threads = [threading.Thread(target=start) for _ in range(8)]
-    for each in threads:
-        each.start()
-    for each in threads:
-        each.join()
+    at_once(8, start)
     assert (1, 7) == (len(taken), len(refused))
     taken[0].close()
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import tarfile
-import threading
 import time
 from contextlib import suppress
 from itertools import count
@@ -22,7 +21,7 @@ from jobs.states.kept import as_stored, save_states
 from jobs.states.stored_lease import StoredLease
 from jobs.states.stored_object import ChangedError, StoredObject
 from jobs.states.stored_states import HELD, STATES, StoredStates, in_a_folder
-from testing.waiting import wait_until
+from testing.waiting import at_once, wait_until
 from tests.jobs.s3.conftest import BUCKET
 
 QUICK = {"beat_s": 0.05, "stale_s": 1.0}
@@ -53,21 +52,16 @@ def files(folder: Path) -> dict[str, str]:
 
 
 def test_of_many_who_start_at_the_same_instant_one_has_the_lease(store) -> None:
-    together, taken, refused = threading.Barrier(6), [], []
+    taken, refused = [], []
 
     def start() -> None:
         mine = lease(store)
-        together.wait()
         try:
             taken.append(mine.take())
         except BlockingIOError:
             refused.append(mine)
 
-    threads = [threading.Thread(target=start) for _ in range(6)]
-    for each in threads:
-        each.start()
-    for each in threads:
-        each.join()
+    at_once(6, start)
     assert (1, 5) == (len(taken), len(refused))
     with pytest.raises(BlockingIOError):
         lease(store).take()
