@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from testing.processor_time import RUNS
+from testing.processor_time import RUNS, timed
 
 GROWTH = 9.0
 """With 4 times the input, n log n work takes 4.5 times as long, and quadratic work 16 times."""
@@ -70,15 +69,11 @@ def measured(attack: Attack, scale: float = 1.0) -> Cost:
 
 
 def _timed(attack: Attack, n: int) -> tuple[float, int, Made]:
-    """Return the seconds of the fastest run, the size of the input and the rows made.
-
-    Everything else that the machine and the process do, such as a full garbage collection, only adds time.
-    """
+    """Return the seconds of the fastest run, since other work of the machine only adds time, the size and the rows."""
     return min((_timed_once(attack, n) for _ in range(RUNS)), key=lambda run: run[0])
 
 
 def _timed_once(attack: Attack, n: int) -> tuple[float, int, Made]:
     size, work = attack.make(n)
-    began = time.thread_time()
-    made = work()
-    return time.thread_time() - began, size, made
+    seconds, made = timed(work)
+    return seconds, size, made
