@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from ruamel.yaml import YAML
 
 from jobs.command_line.parser import parser
 from testing.bundle_schema import ROOT, errors, files, loaded, whole
@@ -97,6 +98,14 @@ def test_a_job_has_what_a_job_may_have_and_runs_once_at_a_time(path: Path) -> No
         assert ("continuous" in job) == (name in LONG_RUNNING)
         assert "health" in job or name in LONG_RUNNING, "a scheduled run that hangs must be noticed"
         assert job["email_notifications"]["on_failure"] == "${var.notify}"
+
+
+def test_the_documented_budget_policies_are_of_resources_of_the_bundle_that_have_no_cluster() -> None:
+    text = (ROOT / "docs" / "databricks.md").read_text(encoding="utf-8")
+    (example,) = (found for found in re.findall(r"```yaml\n(.*?)```", text, re.DOTALL) if "budget_policy_id" in found)
+    named = YAML(typ="safe").load(example)["targets"]["prod"]["resources"]
+    assert set(named["jobs"]) == {name for name, job in resources("jobs").items() if "job_clusters" not in job}
+    assert set(named["apps"]) == set(resources("apps"))
 
 
 def tasks() -> dict[str, tuple[str, Any, Any]]:
