@@ -11,15 +11,19 @@ from jobs.config.errors import UserError
 from jobs.config.settings import Settings
 from jobs.gold.analyze_part import analyze_part
 from jobs.gold.bounded_part import PART_ROWS
+from jobs.spark.session_provider import provider
 from jobs.spark.spark import session_of
 from jobs.tables.catalog.keys import add_keys
 from jobs.tables.catalog.views import create_views
-from jobs.tables.create_tables import create_tables
+from jobs.tables.create_tables import create_tables, needs_spark
 from jobs.tables.location import location
 from jobs.tables.table_facts import exists
 from pipelines.gold.groups import INPUTS
-from schemas.gold import GROUP_TABLES
+from schemas.gold import CLUSTER_PATTERNS, GROUP_TABLES, STORMS
 from schemas.silver import GENERATIONS
+
+FEW_GROUPS = 200
+"""Number of changed groups that this process analyzes itself in local mode, because Spark takes seconds to start."""
 
 
 def run(settings: Settings, args: argparse.Namespace) -> int:
@@ -33,13 +37,22 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
             f"The warehouse {settings.warehouse} has no table {GENERATIONS.name} yet: run `regroup build` or "
             "`regroup replay` first, or name another with --warehouse."
         )
-    spark = session_of(settings, "analyze")
-    analyze(spark, settings)
+    _update(settings)
     add_keys(settings.warehouse)
     while not args.once:
         time.sleep(settings.analyze_seconds)
-        analyze(spark, settings)
+        _update(settings)
     return 0
+
+
+def _update(settings: Settings) -> None:
+    """Bring gold up to date with silver. Start a session only for tables that Spark writes and for many groups."""
+    if provider() is not None or needs_spark(settings.warehouse, (*INPUTS, *GROUP_TABLES, STORMS, CLUSTER_PATTERNS)):
+        analyze(session_of(settings, "analyze"), settings)
+        return
+    create_tables(None, settings.warehouse, (*INPUTS, *GROUP_TABLES))
+    if analyze_part(None, settings, most=FEW_GROUPS).left:
+        analyze_part(session_of(settings, "analyze"), settings, with_storms=False)
 
 
 def analyze(spark: SparkSession | None, settings: Settings, *, again: bool = False) -> int:

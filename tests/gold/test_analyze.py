@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from argparse import Namespace
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 from deltalake import DeltaTable, write_deltalake
 
-from jobs.analyze import analyze
+from jobs.analyze import FEW_GROUPS, analyze, run
 from jobs.config.settings import Settings
 from jobs.gold.analyze_part import Part, analyze_part
 from jobs.gold.replaying import Replaying
@@ -53,7 +54,13 @@ def mark_deploy(warehouse: Path) -> str:
     return str(group)
 
 
-def test_gold_is_the_same_whenever_it_was_analysed_and_settles(spark, warehouse) -> None:
+def forget(warehouse: Path) -> None:
+    (warehouse / "_checkpoints" / "analyze" / "analysed.json").unlink()
+    for table in GROUP_TABLES:
+        DeltaTable(table_path(warehouse, table)).delete()
+
+
+def test_gold_is_the_same_whenever_it_was_analysed_and_settles(spark, warehouse, monkeypatch) -> None:
     capture, settings = Capture(CAPTURES / NAME), Settings(warehouse=warehouse)
     create_tables(spark, warehouse, (*BRONZE, *SILVER, *REASSIGNMENT_TABLES))
     record_settings(spark, settings, CLUSTER, capture.meta)
@@ -78,9 +85,16 @@ def test_gold_is_the_same_whenever_it_was_analysed_and_settles(spark, warehouse)
     analyze(spark, settings)
     assert gold(warehouse) == step_by_step, "what was remembered only saves work"
 
-    (warehouse / "_checkpoints" / "analyze" / "analysed.json").unlink()
-    for table in GROUP_TABLES:
-        DeltaTable(table_path(warehouse, table)).delete()
+    sessions = []
+    monkeypatch.setattr("jobs.analyze.session_of", lambda *_: sessions.append(spark) or spark)
+    for few, started in ((FEW_GROUPS, []), (3, [spark])):
+        monkeypatch.setattr("jobs.analyze.FEW_GROUPS", few)
+        forget(warehouse)
+        run(settings, Namespace(once=True))
+        assert gold(warehouse) == step_by_step, "few groups need no session, and many get one"
+        assert sessions == started
+
+    forget(warehouse)
     parts = []
     with Replaying() as replaying:
         while not parts or parts[-1].left:
