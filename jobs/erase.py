@@ -12,14 +12,13 @@ import hmac
 import json
 import secrets
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-import deltalake
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
@@ -29,9 +28,10 @@ from jobs.config.settings import Settings
 from jobs.config.terminal import say
 from jobs.gold.analyze_part import analysed_path
 from jobs.gold.storms import memory_path
-from jobs.maintain import TABLES, existing_tables, spark_days, vacuum
+from jobs.maintain import TABLES, existing_tables, spark_days
 from jobs.processes.process_lock import acquire
 from jobs.retention.erased_name import Name, erased_columns, is_about, is_named
+from jobs.retention.folder_files import vacuum
 from jobs.retention.tidy import DEFAULT_DAYS, RETENTION, remove_old_files
 from jobs.silver.staging import STAGING, empty
 from jobs.spark.checkpoint import start_over_if_behind
@@ -42,7 +42,7 @@ from jobs.tables.changed_rows import snapshot
 from jobs.tables.delta_io import WRITERS, checkpoint_path, read, table_path
 from jobs.tables.engine import connect, show
 from jobs.tables.location import TableName, location, named_by_path
-from jobs.tables.table_facts import exists
+from jobs.tables.table_facts import commits_after, exists
 from jobs.tables.transactions import retry_commit
 from schemas.bronze import BRONZE
 from schemas.tables import Table
@@ -193,7 +193,9 @@ def _erase(spark: SparkSession, warehouse: Path, table: Table, name: Name, found
 
     before = snapshot(warehouse, table).version
     retry_commit(path, merge, alone=True)
-    after, metrics = _last_merge(path, before)
+    after, commits = commits_after(path, before)
+    merges = (commit["operationMetrics"] for commit in commits if commit["operation"] == "MERGE")
+    metrics: Mapping[str, str] = next(merges, {})
     deleted, changed = (int(metrics.get(f"numTargetRows{kind}", 0)) for kind in ("Deleted", "Updated"))
     if deleted or changed:
         so_far = found.get(table, Changed(version_before=before))
@@ -204,19 +206,6 @@ def _erase(spark: SparkSession, warehouse: Path, table: Table, name: Name, found
             rows_changed=so_far.rows_changed + changed,
         )
     return bool(deleted or changed)
-
-
-def _last_merge(path: str, before: int) -> tuple[int, Mapping[str, str]]:
-    """Return the table's version, and the metrics of its last MERGE after the version `before`."""
-    commits: Sequence[Mapping[str, Any]]
-    if isinstance(path, TableName):
-        now = named_tables.version(path)
-        commits = [commit.asDict() for commit in named_tables.commits_after(path, before)]
-    else:
-        after = deltalake.DeltaTable(path)
-        now, commits = after.version(), after.history(after.version() - before)
-    ours = (commit for commit in commits if commit["operation"] == "MERGE")
-    return now, next((commit["operationMetrics"] for commit in ours), {})
 
 
 def _may_contain(warehouse: Path, table: Table, name: Name) -> bool:

@@ -7,16 +7,13 @@ other is retried (`jobs.tables.transactions`). If maintenance keeps losing, it i
 from __future__ import annotations
 
 import argparse
-import math
 import time
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple, TypeVar
-from urllib.parse import unquote
+from typing import TypeVar
 
-from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from jobs.config.errors import UserError
@@ -24,7 +21,8 @@ from jobs.config.settings import Settings
 from jobs.config.terminal import say
 from jobs.processes.process_lock import acquire
 from jobs.processes.worker_process import WorkerProcess
-from jobs.retention.compact import FEW_FILES, Made, compact, merged_file
+from jobs.retention.compact import Made, compact, merged_file
+from jobs.retention.folder_files import files_and_bytes, optimized, vacuum
 from jobs.retention.merge_runs import merge_runs
 from jobs.retention.retention import DAY_MS, expire, kept_days
 from jobs.retention.tidy import size_of, tidy
@@ -32,9 +30,9 @@ from jobs.silver.staging import STAGING, empty, written_ms
 from jobs.spark.spark import session_of
 from jobs.tables.as_of import opened
 from jobs.tables.delta_io import table_path
-from jobs.tables.location import TableName, named_by_path
+from jobs.tables.location import TableName
 from jobs.tables.table_facts import exists
-from jobs.tables.transactions import CONFLICTS, is_local, retry_commit
+from jobs.tables.transactions import CONFLICTS, is_local
 from schemas import written
 from schemas.bronze import BRONZE, OFFSET_COMMITS
 from schemas.gold import GOLD
@@ -161,24 +159,13 @@ class Maintenance:
             made = self._try(table, "compacting", lambda: self._put_together(table))
         else:
             with self.building:
-                made = self._try(table, "compacting", lambda: self._optimized(path))
+                made = self._try(table, "compacting", lambda: optimized(self.spark, path))
         return [f"{count(made.before, 'file')} made into {made.after:,}"] if made and made.before else []
 
     def _put_together(self, table: Table) -> Made:
         # Bronze needs no lock, because batches only append to it.
         building = nullcontext() if table.layer == "bronze" else self.building
         return compact(self.settings.warehouse, table, self.worker, building)
-
-    def _optimized(self, path: str) -> Made:
-        """Compact with Spark's OPTIMIZE. Delta clusters tables that have clustering columns, and otherwise fills files
-        up.
-        """
-        before = set(DeltaTable(path).file_uris())
-        if len(before) <= FEW_FILES:
-            return Made()
-        retry_commit(path, lambda: self.spark.sql(f"OPTIMIZE {named_by_path(path)}").collect(), alone=True)
-        after = set(DeltaTable(path).file_uris())
-        return Made(len(before - after), len(after - before))
 
     def _vacuumed(self, table: Table) -> list[str]:
         days = self.settings.vacuum_days
@@ -205,34 +192,8 @@ def spark_days(table: Table, days: float) -> float:
     return min(days, STAGING_DAYS) if table is STAGING else days
 
 
-class Removed(NamedTuple):
-    """Number and total bytes of removed files."""
-
-    files: int
-    size: int
-
-
-def vacuum(warehouse: Path, table: Table, days: float) -> Removed:
-    """Remove files that no table version of the last `days` days needs."""
-    folder, youngest = Path(table_path(warehouse, table)), time.time() - days * DAY_MS / 1000
-    # Spark's VACUUM takes seconds per table. deltalake's would write to the log of tables that deltalake cannot write,
-    # so it only lists files here. A file without a log entry may belong to a commit in progress.
-    listed = DeltaTable(str(folder)).vacuum(
-        math.ceil(days * 24), dry_run=True, enforce_retention_duration=False, full=True
-    )
-    old = [path for name in listed if (path := folder / unquote(name)).is_file() and path.stat().st_mtime <= youngest]
-    removed = Removed(len(old), sum(path.stat().st_size for path in old))
-    for path in old:
-        path.unlink()
-    return removed
-
-
 def size(warehouse: Path, table: Table) -> str:
     """Return the number of files and the bytes of the table's current version, as text."""
     path = table_path(warehouse, table)
-    if isinstance(path, TableName):
-        number, total = size_of(path)
-        return f"{count(number, 'file')} of {written.size(total)}"
-    files = DeltaTable(path).get_add_actions(flatten=True)
-    sizes = files["size_bytes"].to_pylist()
-    return f"{count(len(sizes), 'file')} of {written.size(sum(sizes))}"
+    number, total = size_of(path) if isinstance(path, TableName) else files_and_bytes(warehouse, table)
+    return f"{count(number, 'file')} of {written.size(total)}"

@@ -21,7 +21,7 @@ from duckdb import DuckDBPyConnection
 from dashboards.lake.quality_results import newest_results
 from jobs.checks import quality_frames
 from jobs.checks.quality_docs import CheckedVersion, escaped, write_docs
-from jobs.checks.quality_rows import TableVersion, batches, dangling_references, engine
+from jobs.checks.quality_rows import batches, dangling_references, engine
 from jobs.checks.quality_suite import Suite
 from jobs.config.errors import UserError
 from jobs.config.settings import Settings
@@ -31,7 +31,7 @@ from jobs.spark.spark_lake import lake_of
 from jobs.tables.delta_io import table_path
 from jobs.tables.engine import show_files
 from jobs.tables.location import TableName, location
-from jobs.tables.table_facts import exists
+from jobs.tables.table_facts import TableVersion, exists
 from jobs.tables.tables import Tables
 from schemas.operations import QUALITY_RESULTS
 from schemas.rows import QualityResultRow

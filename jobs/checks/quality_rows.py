@@ -9,20 +9,12 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from pathlib import Path
 
 import duckdb
 import pandas as pd
 import pyarrow as pa
-from deltalake import DeltaTable
-from deltalake.exceptions import DeltaError
 from duckdb import DuckDBPyConnection
 
-from jobs.tables import named_tables
-from jobs.tables.changed_rows import local
-from jobs.tables.delta_io import table_path
-from jobs.tables.location import TableName
 from schemas.rules import Rule, RuleKind
 from schemas.tables import Table
 
@@ -36,39 +28,6 @@ NULLABLE = {
     pa.bool_(): pd.BooleanDtype(),
     pa.string(): pd.StringDtype(),
 }
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TableVersion:
-    """A version of a table: Delta's table id, the version number and the version's files, if they are in a folder."""
-
-    table: Table
-    table_id: str
-    version: int
-    files: frozenset[str]
-
-    @classmethod
-    def of(cls, warehouse: Path, table: Table, version: int | None = None) -> TableVersion | None:
-        """Return the given version, or the newest one; None if it does not exist or was removed."""
-        path = table_path(warehouse, table)
-        if isinstance(path, TableName):
-            return cls._named(path, table)
-        if not DeltaTable.is_deltatable(path):
-            return None
-        try:
-            found = DeltaTable(path, version=version)
-        except DeltaError:
-            return None
-        files = frozenset(local(uri) for uri in found.file_uris())
-        return cls(table=table, table_id=str(found.metadata().id), version=found.version(), files=files)
-
-    @classmethod
-    def _named(cls, name: TableName, table: Table) -> TableVersion | None:
-        found = named_tables.stored(name)
-        if found is None:
-            return None
-        number = named_tables.version(name)
-        return cls(table=table, table_id=found.table_id, version=number, files=frozenset())
 
 
 @contextmanager

@@ -9,7 +9,8 @@ import pyarrow as pa
 from duckdb import DuckDBPyConnection
 
 from dashboards.lake.lake import milliseconds
-from jobs.tables.changed_rows import TableSnapshot, local
+from jobs.tables.changed_rows import TableSnapshot
+from jobs.tables.delta_io import local
 from jobs.tables.engine import connect, quoted, show, show_files
 from pipelines.gold.groups import INPUTS, TIMES, Group, cut_ms
 from pipelines.gold.rows import AnalysisConfig

@@ -10,13 +10,12 @@ import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from deltalake import DeltaTable
-
 from jobs.spark.checkpoint import has_progress
 from jobs.tables.data_file import DataFile
 from jobs.tables.delta_io import table_path
 from jobs.tables.new_rows import NewRows
-from jobs.tables.silver_rows import datafiles
+from jobs.tables.silver_rows import current_files
+from jobs.tables.table_facts import TableVersion, has_commit, has_rows, table_id
 from pipelines.arrow_types import schema_of
 from schemas.silver import REBALANCES
 from schemas.tables import Table
@@ -32,7 +31,7 @@ def is_first(warehouse: Path, tables: Sequence[Table], checkpoint: Path) -> bool
     """
 
     def is_empty(table: Table) -> bool:
-        return not DeltaTable(table_path(warehouse, table)).file_uris()
+        return not has_rows(warehouse, table)
 
     if has_progress(checkpoint):
         return False
@@ -41,17 +40,18 @@ def is_first(warehouse: Path, tables: Sequence[Table], checkpoint: Path) -> bool
 
 def stored_versions(warehouse: Path, tables: Sequence[Table]) -> Versions:
     """Return the present versions of tables."""
-    return {table.name: _version(warehouse, table) for table in tables}
+    found = (TableVersion.of(warehouse, table) for table in tables)
+    return {each.table.name: (each.table_id, each.version) for each in found if each}
 
 
 def all_rows(warehouse: Path, tables: Sequence[Table]) -> Mapping[Table, NewRows]:
     """Return all rows of tables as if they were new, without tables that have no rows."""
     found = {}
     for table in tables:
-        folder = table_path(warehouse, table)
-        names = [Path(file).name for file in datafiles(folder, DeltaTable(folder))]
+        names = [Path(file).name for file in current_files(warehouse, table)]
         files = tuple(DataFile(name=name, rows=0, size=0, stats="") for name in names)
         if files:
+            folder = table_path(warehouse, table)
             found[table] = NewRows(table=table, few=schema_of(table).empty_table(), files=files, folder=folder)
     return found
 
@@ -71,17 +71,11 @@ def begin_after(warehouse: Path, table: Table, checkpoint: Path) -> int | None:
     begins with all rows.
     """
     try:
-        table_id, version = json.loads(_note(checkpoint).read_text(encoding="utf-8"))[table.name]
+        known, version = json.loads(_note(checkpoint).read_text(encoding="utf-8"))[table.name]
     except (OSError, ValueError, KeyError):
         return None
-    is_known = _version(warehouse, table)[0] == table_id
-    has_log = Path(table_path(warehouse, table), "_delta_log", f"{version:020}.json").exists()
-    return int(version) if is_known and has_log else None
-
-
-def _version(warehouse: Path, table: Table) -> tuple[str, int]:
-    stored = DeltaTable(table_path(warehouse, table))
-    return str(stored.metadata().id), stored.version()
+    is_known = table_id(warehouse, table) == known and has_commit(warehouse, table, version)
+    return int(version) if is_known else None
 
 
 def _note(checkpoint: Path) -> Path:

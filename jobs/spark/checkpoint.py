@@ -16,7 +16,7 @@ from jobs.processes.process_lock import ProcessLock, lock_file
 from jobs.spark.session_provider import Provider, provider
 from jobs.tables import named_tables
 from jobs.tables.location import TableName
-from jobs.tables.table_facts import table_id
+from jobs.tables.table_facts import oldest_version, table_id
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -97,10 +97,7 @@ def _is_gone(offset: str, table: str) -> bool:
         version = int(json.loads(offset)["reservoirVersion"])
     except (ValueError, KeyError, TypeError):
         return False
-    if isinstance(table, TableName):
-        return version < named_tables.first_version(table)
-    commits = [int(each.stem) for each in Path(table, "_delta_log").glob("*.json") if each.stem.isdigit()]
-    return version < min(commits, default=0)
+    return version < oldest_version(table)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

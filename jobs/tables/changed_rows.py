@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
-from urllib.parse import unquote
 
 import duckdb
 import pyarrow as pa
@@ -16,7 +15,7 @@ from deltalake import DeltaTable
 
 from jobs.tables import named_tables
 from jobs.tables.as_of import opened
-from jobs.tables.delta_io import actions, table_path
+from jobs.tables.delta_io import actions, local, table_path
 from jobs.tables.engine import connect
 from jobs.tables.location import TableName
 from schemas.tables import Table
@@ -104,8 +103,3 @@ def _apart(before: TableSnapshot, now: TableSnapshot) -> set[str]:
 def _rows(columns: Sequence[str], paths: Iterable[str]) -> pa.Table:
     parts = [pq.ParquetFile(local(path)).read(columns=list(columns)) for path in paths]
     return pa.concat_tables(parts) if parts else pa.table({name: pa.array([], pa.null()) for name in columns})
-
-
-def local(uri: str) -> str:
-    """Return the local path of a file URI of Delta."""
-    return unquote(uri.removeprefix("file://")) if uri.startswith("file://") else uri

@@ -11,6 +11,7 @@ import json
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 from dashboards.lake.sql_names import source
 from jobs.config.errors import UserError
@@ -30,6 +31,11 @@ def table_path(warehouse: str | Path, table: Table) -> str:
     """Return the folder of a table, or a `TableName` if the tables are elsewhere."""
     there = location(warehouse)
     return f"{warehouse}/{table.name}" if there is None else TableName(source(there, table.name))
+
+
+def local(uri: str) -> str:
+    """Return the local path of a file URI of Delta."""
+    return unquote(uri.removeprefix("file://")) if uri.startswith("file://") else uri
 
 
 def checkpoint_path(warehouse: str | Path, job: str) -> Path:

@@ -1,13 +1,17 @@
-"""Facts about stored tables: whether one exists, which one it is, and whether it has rows."""
+"""Facts about stored tables: whether one exists, which one it is, whether it has rows, and its versions."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from deltalake import DeltaTable
+from deltalake.exceptions import DeltaError
 
 from jobs.tables import named_tables
-from jobs.tables.delta_io import table_path
+from jobs.tables.delta_io import local, table_path
 from jobs.tables.location import TableName
 from schemas.tables import Table
 
@@ -36,3 +40,60 @@ def has_rows(warehouse: str | Path, table: Table) -> bool:
         return found is not None and found.files > 0
     # By deltalake in milliseconds; the first query of Spark takes seconds.
     return bool(DeltaTable(path).file_uris())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableVersion:
+    """A version of a table: Delta's table id, the version number and the version's files, if they are in a folder."""
+
+    table: Table
+    table_id: str
+    version: int
+    files: frozenset[str]
+
+    @classmethod
+    def of(cls, warehouse: Path, table: Table, version: int | None = None) -> TableVersion | None:
+        """Return the given version, or the newest one; None if it does not exist or was removed."""
+        path = table_path(warehouse, table)
+        if isinstance(path, TableName):
+            return cls._named(path, table)
+        if not DeltaTable.is_deltatable(path):
+            return None
+        try:
+            found = DeltaTable(path, version=version)
+        except DeltaError:
+            return None
+        files = frozenset(local(uri) for uri in found.file_uris())
+        return cls(table=table, table_id=str(found.metadata().id), version=found.version(), files=files)
+
+    @classmethod
+    def _named(cls, name: TableName, table: Table) -> TableVersion | None:
+        found = named_tables.stored(name)
+        if found is None:
+            return None
+        number = named_tables.version(name)
+        return cls(table=table, table_id=found.table_id, version=number, files=frozenset())
+
+
+def oldest_version(path: str) -> int:
+    """Return the oldest version in the log of a table, a result of `table_path`; 0 if it has no log."""
+    if isinstance(path, TableName):
+        return named_tables.first_version(path)
+    commits = [int(each.stem) for each in Path(path, "_delta_log").glob("*.json") if each.stem.isdigit()]
+    return min(commits, default=0)
+
+
+def has_commit(warehouse: Path, table: Table, version: int) -> bool:
+    """Return whether the log of a table in a folder has the commit of a version."""
+    return Path(table_path(warehouse, table), "_delta_log", f"{version:020}.json").exists()
+
+
+def commits_after(path: str, version: int) -> tuple[int, Sequence[Mapping[str, Any]]]:
+    """Return the newest version of a table, and the commits after `version`, newest first, as Delta describes them.
+
+    `path` is a result of `table_path`.
+    """
+    if isinstance(path, TableName):
+        return named_tables.version(path), [commit.asDict() for commit in named_tables.commits_after(path, version)]
+    newest = DeltaTable(path)
+    return newest.version(), newest.history(newest.version() - version)

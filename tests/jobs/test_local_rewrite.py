@@ -16,7 +16,8 @@ from deltalake import DeltaTable
 from deltalake.exceptions import CommitFailedError
 
 from jobs.config.errors import UserError
-from jobs.maintain import LOCAL_DAYS, vacuum
+from jobs.maintain import LOCAL_DAYS
+from jobs.retention.folder_files import vacuum
 from jobs.tables import local_rewrite
 from jobs.tables.create_tables import create_tables
 from jobs.tables.data_file import LONGEST, Statistics, write

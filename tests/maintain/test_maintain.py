@@ -15,10 +15,11 @@ from deltalake import DeltaTable
 from jobs.build import INPUTS, affected_groups, rebuild_affected, rebuild_all
 from jobs.cli import main
 from jobs.config.settings import Settings
-from jobs.maintain import Maintenance, vacuum
+from jobs.maintain import Maintenance
 from jobs.processes.process_lock import acquire
 from jobs.processes.worker_process import WorkerProcess
 from jobs.retention.compact import merged_file
+from jobs.retention.folder_files import vacuum
 from jobs.retention.merge_runs import SETTLED_MS, merge_runs
 from jobs.retention.merged_hour import HOUR_MS, merged_files, merged_hour
 from jobs.retention.retention import DAY_MS
