@@ -7,6 +7,8 @@ batch before is in silver. The batches of the second half are measured.
 
 With `--fleet 100000`, only one fleet of so many groups is measured: `build`, `analyze` and the search for storms, with
 tables in a folder and with tables below an address, which Spark reads and writes (`bench.elsewhere`). No Kafka.
+With `--executors 1 2`, only `ingest`, `build` and `rebuild` on a standalone cluster of so many executors are measured,
+with the first of `--records`.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ import statistics
 from collections.abc import Mapping
 
 from bench.catch_up import PER_BATCH, batches, loaded, seconds
+from bench.elsewhere import executors
 from bench.elsewhere.whole_fleet import PLACES, measure
 from bench.load import Load
 
@@ -66,7 +69,11 @@ def main() -> None:
     parser.add_argument("--churning", type=int, default=20, help="further groups of the fleet, each with a storm")
     parser.add_argument("--memory", default="2g", help="heap of Spark's driver for the fleet")
     parser.add_argument("--places", nargs="*", default=[*PLACES], choices=PLACES, help="where the fleet's tables are")
+    parser.add_argument("--executors", type=int, nargs="*", help="measure only a cluster of so many executors, in turn")
     arguments = parser.parse_args()
+    if arguments.executors:
+        executors.measure(Load(records=arguments.records[0]), sorted(arguments.executors))
+        return
     if arguments.fleet:
         measure(arguments.fleet, arguments.churning, arguments.memory, arguments.places)
         return

@@ -1,0 +1,54 @@
+"""Ingest, build and rebuild on a standalone cluster of Spark with more and more executors of one core."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from bench.load import OVERRIDES, Load, create_offsets_topic, write
+from jobs.lab.broker import Broker
+from testing.spark_cluster import StandaloneCluster, standalone
+
+COMMANDS = (("ingest", "--once"), ("build", "--once"), ("rebuild",))
+
+
+def measure(load: Load, counts: Sequence[int]) -> None:
+    """Print the seconds of each command for each number of executors, and how many times as fast the work was.
+
+    The work is the time beyond that of the same command for a topic without records, on one executor, which is Spark's
+    start, the plans and the commits. The tables are below an address, which the executors read and write.
+    """
+    print(f"{load.records:,} records of {load.groups:,} groups")
+    print(f"{'':10} {'executors':>9} {'seconds':>8} {'with nothing':>13} {'work':>7} {'times as fast':>14}", flush=True)
+    with tempfile.TemporaryDirectory(prefix="regroup-executors-") as name:
+        folder = Path(name)
+        (folder / "cluster").mkdir()
+        with (
+            Broker(folder / "broker", overrides=OVERRIDES) as broker,
+            Broker(folder / "empty", overrides=OVERRIDES) as empty,
+            standalone(folder / "cluster", max(counts)) as cluster,
+        ):
+            write(broker.bootstrap_servers, load)
+            create_offsets_topic(empty.bootstrap_servers, load.partitions)
+            first: dict[str, float] = {}
+            idle = _seconds(cluster, folder / "idle", empty.bootstrap_servers, 1)
+            for count in counts:
+                took = _seconds(cluster, folder / f"{count}", broker.bootstrap_servers, count)
+                for command, seconds in took.items():
+                    work = seconds - idle[command]
+                    faster = first.setdefault(command, work) / work
+                    row = f"{seconds:8.1f} {idle[command]:13.1f} {work:7.1f} {faster:14.2f}"
+                    print(f"{command:10} {count:9} {row}", flush=True)
+
+
+def _seconds(cluster: StandaloneCluster, folder: Path, servers: str, count: int) -> dict[str, float]:
+    found = {}
+    for command in COMMANDS:
+        options = ["--warehouse", str(folder / "states"), "--tables", str(folder / "tables")]
+        source = ["--bootstrap-servers", servers] if command[0] == "ingest" else []
+        began = time.monotonic()
+        cluster.submit(*command, *options, *source, options={"spark.cores.max": str(count)})
+        found[command[0]] = time.monotonic() - began
+    return found
