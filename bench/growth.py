@@ -7,7 +7,7 @@ batch before is in silver. The batches of the second half are measured.
 
 With `--fleet 100000`, only one fleet of so many groups is measured: `build`, `analyze` and the search for storms, with
 tables in a folder and with tables below an address, which Spark reads and writes (`bench.elsewhere`). No Kafka.
-With `--executors 1 2`, only `ingest`, `build` and `rebuild` on a standalone cluster of so many executors are measured,
+With `--executors 1 2`, only `ingest` and the first `build` on a standalone cluster of so many executors are measured,
 with the first of `--records`.
 """
 

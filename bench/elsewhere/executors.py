@@ -1,17 +1,17 @@
-"""Ingest, build and rebuild on a standalone cluster of Spark with more and more executors of one core."""
+"""Ingest and the first build on a standalone cluster of Spark with more and more executors of one core."""
 
 from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from bench.load import OVERRIDES, Load, create_offsets_topic, write
 from jobs.lab.broker import Broker
 from testing.spark_cluster import StandaloneCluster, standalone
 
-COMMANDS = (("ingest", "--once"), ("build", "--once"), ("rebuild",))
+COMMANDS = ("ingest", "build")
 
 
 def measure(load: Load, counts: Sequence[int]) -> None:
@@ -33,22 +33,20 @@ def measure(load: Load, counts: Sequence[int]) -> None:
             write(broker.bootstrap_servers, load)
             create_offsets_topic(empty.bootstrap_servers, load.partitions)
             first: dict[str, float] = {}
-            idle = _seconds(cluster, folder / "idle", empty.bootstrap_servers, 1)
+            idle = dict(_seconds(cluster, folder / "idle", empty.bootstrap_servers, 1))
             for count in counts:
-                took = _seconds(cluster, folder / f"{count}", broker.bootstrap_servers, count)
-                for command, seconds in took.items():
+                for command, seconds in _seconds(cluster, folder / f"{count}", broker.bootstrap_servers, count):
                     work = seconds - idle[command]
                     faster = first.setdefault(command, work) / work
                     row = f"{seconds:8.1f} {idle[command]:13.1f} {work:7.1f} {faster:14.2f}"
                     print(f"{command:10} {count:9} {row}", flush=True)
 
 
-def _seconds(cluster: StandaloneCluster, folder: Path, servers: str, count: int) -> dict[str, float]:
-    found = {}
+def _seconds(cluster: StandaloneCluster, folder: Path, servers: str, count: int) -> Iterator[tuple[str, float]]:
+    """Yield each command and its seconds, for an empty warehouse."""
     for command in COMMANDS:
-        options = ["--warehouse", str(folder / "states"), "--tables", str(folder / "tables")]
-        source = ["--bootstrap-servers", servers] if command[0] == "ingest" else []
+        options = ["--once", "--warehouse", str(folder / "states"), "--tables", str(folder / "tables")]
+        source = ["--bootstrap-servers", servers] if command == "ingest" else []
         began = time.monotonic()
-        cluster.submit(*command, *options, *source, options={"spark.cores.max": str(count)})
-        found[command[0]] = time.monotonic() - began
-    return found
+        cluster.submit(command, *options, *source, options={"spark.cores.max": str(count)})
+        yield command, time.monotonic() - began

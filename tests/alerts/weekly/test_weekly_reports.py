@@ -24,10 +24,13 @@ from jobs.alerting.weekly.slack_message import LONGEST_TEXT, MOST_BLOCKS
 from jobs.alerting.weekly.weekly_reports import WeeklyReports
 from jobs.config.report_section import ReportMail, ReportWebhook, WeeklyReport
 from jobs.config.settings import Settings
-from jobs.tables.tables import FolderTables
+from jobs.spark.spark_lake import lake_of
+from jobs.tables.location import bind
+from jobs.tables.tables import FolderTables, tables_at
 from testing import sample
 from testing.alerts.mail_server import MailServer
 from testing.waiting import wait_until
+from testing.warehouses import recorded
 from tests.ui.pages.hostile import STRINGS
 
 MINUTE, HOUR, DAY = 60_000, 3_600_000, 86_400_000
@@ -119,6 +122,28 @@ def test_it_is_sent_once_also_after_a_restart(settings, history, received, mail_
     assert sender(settings, history).round(DUE + 7 * DAY)
     assert (4, 2) == (len(received.posts), len(mail_server.mails))
     assert mail_server.mails[0]["Message-ID"] != mail_server.mails[1]["Message-ID"]
+
+
+@pytest.mark.faults  # takes two minutes
+def test_where_only_spark_reads_and_writes_the_tables_it_says_the_same_and_is_sent_once(
+    settings, received, spark, tmp_path
+) -> None:
+    folder, elsewhere = tmp_path / "tables", tmp_path / "elsewhere"
+    recorded.write(folder)
+    bind(elsewhere, str(folder))
+    # Spark needs a second for each of a report's questions.
+    settings = replace(settings, report=WeeklyReport(webhooks=settings.report.webhooks[:1]))
+    assert sender(settings, folder).round(DUE)
+    for after in (0, MINUTE):
+        by_spark = WeeklyReports(
+            settings=replace(settings, warehouse=elsewhere),
+            tables=tables_at(elsewhere, lambda: spark),
+            open_lake=partial(lake_of, elsewhere),
+            say=[].append,
+        )
+        assert by_spark.round(DUE + after)
+    here, there = received.bodies("/services/secret")
+    assert here == there
 
 
 def test_the_message_of_a_chat_has_the_week_within_slacks_limits(settings, history, received) -> None:
