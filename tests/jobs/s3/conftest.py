@@ -80,11 +80,24 @@ def commands(server: S3Server, folder: Path) -> Iterator[Commands]:
             process.kill()
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[S3Server]:
-    """A server whose credentials this process has in its environment."""
+@contextmanager
+def serving() -> Iterator[S3Server]:
     with object_store() as running, pytest.MonkeyPatch.context() as patched:
         running.files.create_dir(BUCKET)
         for name, value in running.environment.items():
             patched.setenv(name, value)
+        yield running
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[S3Server]:
+    """A server whose credentials this process has in its environment."""
+    with serving() as running:
+        yield running
+
+
+@pytest.fixture
+def own_server() -> Iterator[S3Server]:
+    """A server of one test alone, whose credentials this process has in its environment."""
+    with serving() as running:
         yield running

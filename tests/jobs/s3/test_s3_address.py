@@ -12,8 +12,9 @@ from deltalake.exceptions import TableNotFoundError
 from jobs.cli import main
 from jobs.states.stored_states import PREFIX
 from schemas.bronze import COORDINATOR_EVENTS, COORDINATOR_RECORDS, COVERAGE, OFFSET_COMMITS, QUARANTINE
+from schemas.gold import ADVICE, GROUP_HEALTH, GROUP_TABLES
 from schemas.records import OFFSETS_TOPIC
-from testing.object_store import object_store
+from schemas.silver import GENERATIONS, REBALANCES, RESUME_POINTS, SILVER
 from testing.waiting import wait_until
 from tests.faults.process import Job
 from tests.jobs.s3.conftest import BUCKET, commands
@@ -39,6 +40,15 @@ def has_rows(table, where=None) -> bool:
         return DeltaTable(f"{ADDRESS}/{table.name}").to_pyarrow_table(filters=where).num_rows > 0
     except TableNotFoundError:
         return False
+
+
+def killed(server, folder: Path, words, begins, ends) -> bool:
+    """Kill the command, on an empty machine, when the first table has rows; return whether the second had none then."""
+    with commands(server, folder) as process:
+        process.begin(*words)
+        wait_until(lambda: has_rows(begins), 300)
+        process.kill()
+    return not has_rows(ends)
 
 
 @pytest.fixture
@@ -70,19 +80,41 @@ def test_each_ingest_continues_where_the_one_before_ended(server, local, at, tmp
 
 
 @pytest.mark.faults
-def test_a_killed_ingest_continues_on_another_machine_with_each_record_once(local, at, tmp_path) -> None:
-    with object_store() as server, pytest.MonkeyPatch.context() as patched:
-        server.files.create_dir(BUCKET)
-        for name, value in server.environment.items():
-            patched.setenv(name, value)
-        with commands(server, tmp_path / "first") as first:
-            first.begin("ingest", "--once", *at)
-            # Each batch writes `coverage` last, so the first one has written some tables and not this one.
-            wait_until(lambda: has_rows(COORDINATOR_RECORDS))
-            first.kill()
-        assert not has_rows(COVERAGE, [("source", "=", OFFSETS_TOPIC)]), "the kill came after the batch"
-        with commands(server, tmp_path / "second") as second:
-            for _ in range(2):
-                assert 0 == second.run("ingest", "--once", *at), second.printed
-        assert 1 == second.printed.count("may still do this work")
-        assert rows(str(local)) == rows(ADDRESS)
+def test_a_killed_ingest_continues_on_another_machine_with_each_record_once(own_server, local, at, tmp_path) -> None:
+    # Each batch writes `coverage` last, so the first one has written some tables and not this one.
+    with commands(own_server, tmp_path / "first") as first:
+        first.begin("ingest", "--once", *at)
+        wait_until(lambda: has_rows(COORDINATOR_RECORDS))
+        first.kill()
+    assert not has_rows(COVERAGE, [("source", "=", OFFSETS_TOPIC)]), "the kill came after the batch"
+    with commands(own_server, tmp_path / "second") as second:
+        for _ in range(2):
+            assert 0 == second.run("ingest", "--once", *at), second.printed
+    assert 1 == second.printed.count("may still do this work")
+    assert rows(str(local)) == rows(ADDRESS)
+
+
+@pytest.mark.faults
+def test_killed_builds_and_analyses_continue_on_other_machines_with_the_same_rows(
+    own_server, recorded, local, at, tmp_path
+) -> None:
+    for command in ("build", "analyze"):
+        assert 0 == Job(command, local, recorded).end()
+    with commands(own_server, tmp_path / "bronze") as process:
+        for _ in range(2):
+            assert 0 == process.run("ingest", "--once", *at), process.printed
+
+    build, analyze = ("build", "--once", *at), ("analyze", "--once", *at)
+    # A batch merges `rebalances` after the other tables of silver, and `resume_points` last.
+    assert killed(own_server, tmp_path / "1", build, GENERATIONS, REBALANCES), "the kill came after the other tables"
+    killed(own_server, tmp_path / "2", build, REBALANCES, RESUME_POINTS)
+    with commands(own_server, tmp_path / "3") as process:
+        for _ in range(2):
+            assert 0 == process.run(*build), process.printed
+    assert rows(str(local), SILVER) == rows(ADDRESS, SILVER)
+
+    killed(own_server, tmp_path / "4", analyze, GROUP_HEALTH, ADVICE)
+    with commands(own_server, tmp_path / "5") as process:
+        for _ in range(2):
+            assert 0 == process.run(*analyze), process.printed
+    assert rows(str(local), GROUP_TABLES) == rows(ADDRESS, GROUP_TABLES)
