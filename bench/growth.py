@@ -69,7 +69,7 @@ def main() -> None:
     parser.add_argument("--churning", type=int, default=20, help="further groups of the fleet, each with a storm")
     parser.add_argument("--memory", default="2g", help="heap of Spark's driver for the fleet")
     parser.add_argument("--places", nargs="*", default=[*PLACES], choices=PLACES, help="where the fleet's tables are")
-    parser.add_argument("--executors", type=int, nargs="*", help="measure only a cluster of so many executors, in turn")
+    parser.add_argument("--executors", type=int, nargs="*", help="measure only clusters of so many executors")
     arguments = parser.parse_args()
     if arguments.executors:
         executors.measure(Load(records=arguments.records[0]), sorted(arguments.executors))

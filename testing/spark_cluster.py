@@ -46,7 +46,6 @@ class StandaloneCluster:
         within: Sequence[str] = (),
         options: Mapping[str, str] | None = None,
         libraries: Sequence[str] = ("delta",),
-        environment: Mapping[str, str] | None = None,
     ) -> str:
         """Run a command with spark-submit and return what it printed. `within` comes before the command line.
 
@@ -62,7 +61,7 @@ class StandaloneCluster:
         ended = subprocess.run(
             [*within, str(BIN / "spark-submit"), *given, str(ROOT / "deploy" / "spark" / "submit.py"), *command],
             cwd=self.folder,
-            env=_environment() | dict(environment or {}),
+            env=_environment(),
             capture_output=True,
             text=True,
             check=False,
@@ -74,8 +73,8 @@ class StandaloneCluster:
 
 
 @contextmanager
-def standalone(folder: Path, workers: int, environment: Mapping[str, str] | None = None) -> Iterator[StandaloneCluster]:
-    """Run a cluster. `environment` has further variables of its workers, and so of their executors."""
+def standalone(folder: Path, workers: int) -> Iterator[StandaloneCluster]:
+    """Run a cluster. Its executors have the environment variables that this process has now."""
     port, page, *pages = map(str, free_ports(2 + workers))
     url, log = f"spark://127.0.0.1:{port}", folder / "log"
     archive = Path(shutil.copy(wheel.build(folder), folder / "regroup.zip"))
@@ -85,9 +84,7 @@ def standalone(folder: Path, workers: int, environment: Mapping[str, str] | None
             command = [str(BIN / "spark-class"), f"org.apache.spark.deploy.{name}", "--host", "127.0.0.1", *options]
             printed = stack.enter_context(log.open("ab"))
             # The script becomes the JVM.
-            process = subprocess.Popen(
-                command, cwd=folder, env=_environment() | dict(environment or {}), stdout=printed, stderr=printed
-            )
+            process = subprocess.Popen(command, cwd=folder, env=_environment(), stdout=printed, stderr=printed)
             stack.callback(process.wait)
             stack.callback(process.terminate)
 

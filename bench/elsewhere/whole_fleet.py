@@ -60,9 +60,14 @@ def _run(what: str, command: Sequence[str], memory: str) -> None:
     done = threading.Event()
     watch = threading.Thread(target=_watch, args=(process.pid, highest, done))
     watch.start()
-    code = process.wait()
-    done.set()
-    watch.join()
+    try:
+        code = process.wait()
+    finally:
+        # As when the benchmark is ended by a signal.
+        process.terminate()
+        process.wait()
+        done.set()
+        watch.join()
     used = f"{time.monotonic() - began:8.0f} {highest['processor']:12.0f}"
     sizes = f"{highest['driver']:10,.0f} {highest['jvm']:8,.0f} {highest['others']:8,.0f}"
     print(f"{what:22} {used} {sizes}{'' if code == 0 else f'  failed with exit code {code}'}", flush=True)

@@ -82,6 +82,7 @@ def commands(server: S3Server, folder: Path) -> Iterator[Commands]:
 
 @contextmanager
 def serving() -> Iterator[S3Server]:
+    """Run a server whose credentials this process has in its environment."""
     with object_store() as running, pytest.MonkeyPatch.context() as patched:
         running.files.create_dir(BUCKET)
         for name, value in running.environment.items():
@@ -91,13 +92,13 @@ def serving() -> Iterator[S3Server]:
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[S3Server]:
-    """A server whose credentials this process has in its environment."""
+    """A server for the tests of one module."""
     with serving() as running:
         yield running
 
 
 @pytest.fixture
 def own_server() -> Iterator[S3Server]:
-    """A server of one test alone, whose credentials this process has in its environment."""
+    """A server of one test alone."""
     with serving() as running:
         yield running

@@ -46,7 +46,7 @@ def killed(server, folder: Path, words, begins, ends) -> bool:
     """Kill the command, on an empty machine, when the first table has rows; return whether the second had none then."""
     with commands(server, folder) as process:
         process.begin(*words)
-        wait_until(lambda: has_rows(begins), 300)
+        wait_until(lambda: has_rows(begins))
         process.kill()
     return not has_rows(ends)
 

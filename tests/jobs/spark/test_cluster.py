@@ -8,25 +8,25 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from deltalake import DeltaTable
 
 from jobs.tables.delta_io import table_path
 from jobs.tables.transactions import is_local
 from schemas.gold import GROUP_TABLES
 from schemas.silver import GENERATIONS, SILVER
-from testing.object_store import object_store
 from testing.spark_cluster import StandaloneCluster, standalone
 from testing.warehouses import volume
 from tests.faults.process import Job
 from tests.faults.tables import content, difference, recorded_content
 from tests.jobs.conftest import NAME
+from tests.jobs.s3.conftest import BUCKET, serving
+from tests.jobs.s3.test_s3_address import rows
 
 pytestmark = [
     pytest.mark.faults,
     pytest.mark.skipif(sys.platform != "linux", reason="hard links are refused by a seccomp filter"),
 ]
 
-BUCKET = "clusters"
+TABLES = (*SILVER, *GROUP_TABLES)
 WITHOUT_HARD_LINKS = (sys.executable, volume.__file__)
 
 
@@ -45,15 +45,6 @@ def local(recorded, tmp_path) -> Path:
     return warehouse
 
 
-def rows(warehouse: Path | str) -> dict[str, list[str]]:
-    """Every row of silver and gold, in no order that files have."""
-    tables = {t: DeltaTable(f"{warehouse}/{t.name}") for t in (*SILVER, *GROUP_TABLES)}
-    return {
-        t.name: sorted(map(repr, found.to_pyarrow_table(columns=list(t.names)).to_pylist()))
-        for t, found in tables.items()
-    }
-
-
 def test_the_wheel_on_two_workers_gives_the_tables_of_a_local_run(cluster, local, tmp_path) -> None:
     warehouse = tmp_path / "submitted" / "warehouse"
     warehouse.parent.mkdir()
@@ -63,32 +54,23 @@ def test_the_wheel_on_two_workers_gives_the_tables_of_a_local_run(cluster, local
         cluster.submit(command, "--once", *named, within=WITHOUT_HARD_LINKS)
     assert not is_local(table_path(warehouse, GENERATIONS)), "Spark wrote it"
     assert difference(recorded_content(NAME), content(warehouse)).is_identical
-    assert rows(local) == rows(warehouse)
+    assert rows(str(local), TABLES) == rows(str(warehouse), TABLES)
     cluster.submit("rebuild", *named, within=WITHOUT_HARD_LINKS)
-    assert rows(local) == rows(warehouse)
+    assert rows(str(local), TABLES) == rows(str(warehouse), TABLES)
 
 
-def test_executors_write_the_same_tables_to_s3(local, tmp_path, monkeypatch) -> None:
+def test_executors_write_the_same_tables_to_s3(local, tmp_path) -> None:
     """With nothing but the address of the warehouse; the workers have no credentials."""
     folder = tmp_path / "cluster"
     folder.mkdir()
-    with standalone(folder, workers=2) as cluster, object_store() as server:
-        server.files.create_dir(BUCKET)
+    address = f"s3a://{BUCKET}/of/a/cluster"
+    named = ("--config", str(local.parent / "regroup.toml"), "--warehouse", address)
+    with standalone(folder, workers=2) as cluster, serving() as server:
         options = {
             "spark.hadoop.fs.s3a.endpoint": server.endpoint,
             "spark.hadoop.fs.s3a.endpoint.region": server.environment["AWS_REGION"],
             "spark.hadoop.fs.s3a.path.style.access": "true",
         }
-        named = ("--config", str(local.parent / "regroup.toml"), "--warehouse", f"s3a://{BUCKET}/warehouse")
         for command in ("ingest", "build", "analyze"):
-            cluster.submit(
-                command,
-                "--once",
-                *named,
-                options=options,
-                libraries=("delta", "s3"),
-                environment=server.environment,
-            )
-        for name, value in server.environment.items():
-            monkeypatch.setenv(name, value)
-        assert rows(local) == rows(f"s3a://{BUCKET}/warehouse")
+            cluster.submit(command, "--once", *named, options=options, libraries=("delta", "s3"))
+        assert rows(str(local), TABLES) == rows(address, TABLES)
