@@ -69,7 +69,8 @@ def test_every_engine_reads_what_was_written(spark, warehouse, table) -> None:
     stored = DeltaTable(path)
     assert described(stored.to_pyarrow_table(), table) == expected
     assert described(read(spark, warehouse, table).toArrow(), table) == expected
-    assert described(duckdb.read_parquet(stored.file_uris()).to_arrow_table(), table) == expected
+    with duckdb.connect() as connection:
+        assert described(connection.read_parquet(stored.file_uris()).to_arrow_table(), table) == expected
     assert 1 == stored.to_pyarrow_dataset().count_rows(filter=pc.field("group_id") == "b")
     assert 1 == read(spark, warehouse, table).where("group_id = 'b'").count()
 

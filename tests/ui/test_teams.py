@@ -45,9 +45,9 @@ def test_the_first_match_in_the_order_of_the_file_counts(cluster, group, team) -
 
 def asked(teams: Teams, cluster: str, group: str) -> int:
     sql = f"SELECT {teams.sql} FROM (SELECT $cluster AS cluster, $group AS group_id)"
-    found = duckdb.execute(sql, {"cluster": cluster, "group": group, **teams.parameters}).fetchone()
-    assert found is not None
-    return int(found[0])
+    with duckdb.connect() as connection:
+        [(position,)] = connection.execute(sql, {"cluster": cluster, "group": group, **teams.parameters}).fetchall()
+    return int(position)
 
 
 def test_a_group_without_a_match_has_no_team() -> None:
