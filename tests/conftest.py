@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from testing.heap import HEAP
 from tests.faults import matrix
 from tests.slowest import slowest_first
 
@@ -26,11 +27,6 @@ STARTED_BY = frozenset({"Broker", "Brokers", "SparkSession", "session", "subproc
 INTERPRETED = ("spark.sql.adaptive.enabled", "spark.sql.codegen.wholeStage", "spark.sql.codegen.factoryMode")
 """Settings of the shared session that run a plan as it is: a test has few rows and many plans, whose compilation took
 longer than the rows. Processes that tests start (`ingest`, `build`, `up`, the wheel's jobs) compile their plans.
-"""
-
-HEAP = ("-XX:+UseSerialGC -Xms512m -Xmn256m -XX:MetaspaceSize=192m",)
-"""Options of a heap that does not shrink. With the product's heap, which does, garbage collection took a tenth of the
-processor time of the shared session's JVM.
 """
 
 # Hypothesis fails a test for an example that takes 200 ms, or for the first ones if they are drawn slowly. A pause of
@@ -57,8 +53,12 @@ def pytest_addoption(parser):
 
 def pytest_configure(config):
     # The JVMs of tests live for seconds or minutes: compiled for hours to come they took twice the processor's time.
-    # Most methods run only a few hundred times, which takes less time than compiling them.
-    os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:CompileThresholdScaling=4")
+    # Most methods run only a few hundred times, which takes less time than compiling them. With this compiler alone,
+    # Java keeps 48 MB of compiled code, and many plans need 80: what it discarded was compiled again and again.
+    os.environ.setdefault(
+        "SPARK_SUBMIT_OPTS",
+        "-XX:TieredStopAtLevel=1 -XX:CompileThresholdScaling=4 -XX:ReservedCodeCacheSize=240m",
+    )
     # A test that names no warehouse must not find the one that is used from this folder.
     os.environ["REGROUP_WAREHOUSE"] = str(Path(tempfile.mkdtemp(prefix="regroup-tests-")) / "warehouse")
     config.pluginmanager.register(matrix)
@@ -119,7 +119,7 @@ def spark():
     from jobs.spark.spark import FEW_ROWS, session
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(spark, "HEAP", HEAP)
+        patched.setattr(spark, "HEAP", (HEAP,))
         running = session("regroup tests", cores=2, driver_memory="1g")
     for key in INTERPRETED:
         running.conf.set(key, FEW_ROWS[key])

@@ -15,6 +15,7 @@ import pyspark
 from jobs.processes.ports import free_ports
 from jobs.setup.jars import jars
 from jobs.setup.java import java_home
+from testing.heap import HEAP
 from testing.waiting import wait_until
 
 SPARK = Path(pyspark.__file__).parent
@@ -51,7 +52,7 @@ def connect_server(folder: Path, packages: Path, *, interceptor: Path | None = N
         **OPTIONS,
         "spark.connect.grpc.binding.port": str(port),
         "spark.driver.extraClassPath": os.pathsep.join(map(str, path)),
-        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={LOGGING.as_uri()}",
+        "spark.driver.extraJavaOptions": f"{HEAP} -Dlog4j2.configurationFile={LOGGING.as_uri()}",
         "spark.sql.warehouse.dir": str(folder / "spark-warehouse"),
     }
     if interceptor:
