@@ -1,4 +1,4 @@
-"""The known layouts of a log line whose layout no setting states, and the line without its prefixes."""
+"""The known layouts that a log line may have if no setting names its layout, and the line without its prefixes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One log line of any source to an event: without the prefixes of container runtimes, and out of JSON."""
+"""One log line of any source to an event: removes the prefixes of container runtimes, and unwraps JSON."""
 
 from __future__ import annotations
 

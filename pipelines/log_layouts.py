@@ -76,7 +76,7 @@ def layout(text: str) -> Layout:
 
 
 def detected_layout(text: str) -> Layout:
-    """Return the layout of a known name or log4j pattern, for lines whose layout no setting states.
+    """Return the layout of a known name or log4j pattern, for lines whose layout is not in the settings.
 
     A thread's name has no `]`: names of clients in the message cannot imitate the parts of another layout. `at` may be
     missing from the pattern.

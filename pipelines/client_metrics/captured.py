@@ -15,7 +15,7 @@ from schemas.bronze import CLIENT_METRICS
 from schemas.states import QuarantineReason
 
 PLACE = ("cluster", "source_id", "line_no", "source_binding")
-"""Columns that say where a push was read; a capture has others."""
+"""Columns that locate a push in its source. A capture locates it by other fields."""
 COLUMNS = {column.name: column.type for column in CLIENT_METRICS.columns if column.name not in PLACE}
 NEEDED = ("group_id", "measured_at")
 WIDTHS = {"INT": 31, "BIGINT": 63}

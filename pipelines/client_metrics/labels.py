@@ -1,7 +1,7 @@
-"""The labels that say whose metrics they are.
+"""The labels that identify the client whose metrics were pushed.
 
-A client adds its group and member id to what it pushes. Everything else that identifies it is known to the broker only,
-and its plugin adds that, under names that each plugin chooses. KIP-714 recommends names for them.
+A client adds its group and member id to its metrics. Only the broker knows everything else that identifies the client;
+the broker's plugin adds those labels, under names that each plugin chooses. KIP-714 recommends names for them.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _CAPITAL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
 class Labels(NamedTuple):
-    """Whose metrics they are. Only consumers in a group have a `group_id`."""
+    """The labels of one client. Only consumers in a group have a `group_id`."""
 
     group_id: str | None = None
     member_id: str | None = None

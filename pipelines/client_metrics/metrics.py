@@ -17,7 +17,7 @@ from pipelines.otlp.values import listed, milliseconds
 
 PREFIX = "org.apache.kafka.consumer."
 SHARE_PREFIX = PREFIX + "share."
-"""Beginning of the same metrics of a member of a share group (KIP-932)."""
+"""Prefix of the same metrics for a member of a share group (KIP-932)."""
 
 SECOND_MS = 1_000
 LARGEST_INT = 2**31 - 1

@@ -122,7 +122,7 @@ def churn(silver: Silver, quiet_ms: int) -> Churn | None:
 
 
 def is_lost(stall: StallRow) -> bool:
-    """Return whether a stop counts as lost. It does not while it is open, or if the group was empty (idle)."""
+    """Return whether a stop counts as lost. An open stop does not, and neither does a stop in an empty group (idle)."""
     return stall["stopped_ms"] is not None and stall["cause"] != StallCause.NO_MEMBER
 
 

@@ -83,8 +83,8 @@ def gold_rows(
     Advice, diagnoses and patterns exist once for each day (UTC) on which the group rebalanced, as of the last recorded
     time of that day. Verdicts are as of the end of the rebalance's day, with losses up to the end of its stalls.
     `marks` are the marks of the group and of its whole cluster, `pods` the pods of the cluster. `until_ms` is the end
-    of the cluster's history. Deploys are those from the day before that, as of the end of their windows.
-    `silver` must reach back to the generation before `groups.cut_ms`.
+    of the cluster's history. Deploys are those that began on the day before that of `since_ms` or later, as of the end
+    of their windows. `silver` must reach back to the generation before `groups.cut_ms`.
     """
     silver, marks = _ordered(silver), in_order(marks)
     windows, most = Windows.of(silver), _most(silver)

@@ -1,6 +1,6 @@
 """When the members of a group stopped and asked to join, from the stops of their resources.
 
-Memberships of the instance tracker begin and end where the coordinator knows it. A replay needs the times at which
+Memberships of the instance tracker begin and end when the coordinator learns of it. A replay needs the times at which
 members themselves acted; they come from silver's stalls and from the starts of rebalances.
 """
 

@@ -27,8 +27,8 @@ WORDS: Mapping[PodChange, str] = {
 def pod_mark_rows(observations: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return rows of `marks` from rows of `admin_observations` of the kind `kubernetes`, in any order.
 
-    A change that was reported more than once becomes one row with what all reports say together. Where they differ,
-    the id of the pod and the host network are NULL, and the least of the other texts counts.
+    A change that was reported more than once becomes one row that combines all reports. If the reports differ, the id
+    of the pod and the host network are NULL, and of any other text the smallest value is used.
     """
     by_change: dict[tuple[Any, ...], list[PodFact]] = defaultdict(list)
     for row in observations:

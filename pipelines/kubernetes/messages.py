@@ -36,7 +36,7 @@ _SPACES = re.compile(r"[ \t\r\n]*")
 
 
 class KubernetesContent(NamedTuple):
-    """What a text contains that is of Kubernetes.
+    """The Kubernetes content of a text.
 
     `refused`: why objects could not be read. `rest`: the JSON of an OTLP batch without its records of Kubernetes, or
     None if the text contains nothing else.
@@ -53,7 +53,7 @@ def may_be_kubernetes(value: bytes | None) -> bool:
 
 
 def kubernetes(text: str) -> KubernetesContent | None:
-    """Return what a message or line shows of Kubernetes; None if it is nothing of Kubernetes, which has no facts.
+    """Return the Kubernetes content of a message or line; None if there is none.
 
     Objects that end no pod are recognized without facts.
     """

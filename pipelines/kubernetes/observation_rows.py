@@ -22,9 +22,9 @@ UNKEPT = "; the content is not kept, because the settings of a pod may contain s
 
 
 def observation_rows(facts: Sequence[PodFact], cluster: str, place: str) -> list[Row]:
-    """Return a row of `admin_observations` for each fact. `place` is where they were read: their subjects end with it.
+    """Return a row of `admin_observations` for each fact. `place` is where the facts were read.
 
-    Equal facts of one place are one row.
+    The subject of each row ends with the place and a number. Equal facts of one place are one row.
     """
     return [
         {

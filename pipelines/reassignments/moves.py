@@ -160,9 +160,10 @@ class _Partition:
         move.sources.add(statement.source)
 
     def _settle(self, move: Move, replicas: Brokers, known_at: int | None, *, is_ordered: bool = True) -> None:
-        """Set the outcome of a move from the replicas after it. Replicas of no known state belong to another move.
+        """Set the outcome of a move from the replicas after it. Replicas that match no known state belong to another
+        move.
 
-        `known_at`: when the replicas were last known to be these; None if only the next move tells.
+        `known_at`: when the replicas were last known to be these; None if only the next move shows them.
         """
         self._unresolved = None
         known = set(replicas)

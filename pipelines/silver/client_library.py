@@ -33,11 +33,11 @@ LIKE_JAVA = (ClientLibrary.JAVA, ClientLibrary.STREAMS, ClientLibrary.CONNECT)
 """Libraries whose members are Kafka's Java consumers."""
 
 NAMED_ASSIGNORS = ("uniform", "range")
-"""Server assignors that franz-go always names; the others leave the choice to the broker (KIP-848)."""
+"""Server assignors that franz-go always names; other libraries leave the choice to the broker (KIP-848)."""
 
 
 def with_group(found: Mapping[str, Recognized]) -> dict[str, Recognized]:
-    """Return the libraries with unknown members taken for what all recognized members of their generation are."""
+    """Return the libraries; if all recognized members have the same one, it is inferred for unknown members."""
     known = {each.library for each in found.values()} - {ClientLibrary.UNKNOWN}
     if len(known) != 1:
         return dict(found)

@@ -1,1 +1,1 @@
-"""What OpenTelemetry gets: rows of tables as spans, without the SDK, a clock or a connection."""
+"""Converts rows of tables to OpenTelemetry spans and log records, without the SDK, a clock or a connection."""

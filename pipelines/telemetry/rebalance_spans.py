@@ -1,7 +1,7 @@
 """The trace of a completed rebalance: a root span, its phases, and the wait of each member.
 
 Attributes `messaging.*` are those of the semantic conventions of OpenTelemetry 1.44 for messaging, which are in
-development. What these do not name is below `regroup.`.
+development. Attributes that the conventions do not name begin with `regroup.`.
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ def rebalance_spans(
         links: trace and span ids of the deploys and storms that the rebalance belongs to.
     """
     known = row["prepared_at"]
-    # The start is observed, or at its upper bound, so that the span never claims time that was perhaps calm.
+    # The start is observed, or at its upper bound, so that the span never covers time in which no rebalance may have
+    # been in progress.
     start = min(row["prepared_at_latest"] if known is None else known, row["joined_at"], row["completed_at"])
     phases = _phases(row, start, resumed)
     end = max([row["completed_at"], row["last_completed_at"] or 0, *(until for _, _, until, _ in phases)])
@@ -82,7 +83,7 @@ def _phases(row: Row, start: int, resumed: Row | None) -> list[tuple[str, int, i
         found.append(("sync", last, max(last, row["synced_at"]), {}))
         last = max(last, row["synced_at"])
     if completed > last:
-        # Only where the coordinator assigns: members reach the new epoch after the assignment was stored.
+        # Only if the coordinator assigns: members reach the new epoch after the assignment was stored.
         found.append(("reconcile", last, completed, {}))
         last = completed
     if resumed is not None and resumed["resumed_at_latest"] is not None:

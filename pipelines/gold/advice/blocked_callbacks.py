@@ -13,16 +13,18 @@ from pipelines.gold.memberships import Silver, number
 from schemas.states import GroupProtocol
 
 NEARLY = 0.9
-"""Share of the poll interval from which a wait is derived from it. The coordinator removes a member that takes longer
-than the whole interval."""
+"""A wait of at least this share of the poll interval counts as derived from the interval. The coordinator removes a
+member that takes longer than the whole interval."""
 
 TIMES = 2
-"""Rebalances in which the same member must wait so long. One such wait may be chance."""
+"""Least number of such waits of the same member. A single one may be chance."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlockedCallback:
-    """A member for which everyone waited `times` times for nearly its poll interval, at most for `longest_ms`."""
+    """A member for which all others waited `times` times for nearly its poll interval; the longest wait was
+    `longest_ms`.
+    """
 
     client_id: str
     times: int

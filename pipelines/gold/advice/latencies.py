@@ -131,7 +131,7 @@ class Latencies:
 def with_callbacks(found: Churn, measured: Latencies) -> Churn:
     """Return the churn with earlier stops of members that leave, if the group's callbacks are slow.
 
-    A member that leaves releases its resources as slowly as the members that stay, although it may commit only after.
+    A member that leaves releases its resources as slowly as the members that stay, but may commit only after that.
     """
     if not measured.reactions:
         return found

@@ -110,8 +110,9 @@ def predict(
 def saving(now: Prediction, changed: Prediction) -> Saving:
     """Return what a change saves: the replays under the present settings minus those with the change, seed by seed.
 
-    Both replays of a pair have the same absences, so what varies for both cancels. The replay of the present settings
-    is compared with what happened, the other one cannot be; so the interval has at least the latter's model error.
+    Both replays of a pair have the same absences, so variations that both share cancel. The replay of the present
+    settings can be compared with what happened, but the replay with the change cannot. So the interval has at least the
+    model error of the replay with the change.
     """
     exact, drawn = (
         [a - b for a, b in zip(first, second, strict=True)]

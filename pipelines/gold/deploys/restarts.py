@@ -71,9 +71,10 @@ def restarts(windows: Windows, run: Run, rows: Sequence[GenerationRow], started_
 def rounds(run: Run, found: Restarts, parts: Mapping[Number, Sequence[Number]]) -> Iterator[Run]:
     """Yield the deploys in a run of planned rebalances. Only the first of them has the run's mark.
 
-    Without a mark, the first begins where the first instance left, or a deploy is the cause: members that only joined
-    before that do not belong to it. The next one begins where an instance leaves again after every instance that was
-    there has left once. `parts` has the generations of each rebalance.
+    Without a mark, the first deploy begins with the first rebalance in which an instance left or whose cause is a
+    deploy; earlier rebalances, in which members only joined, do not belong to it. The next deploy begins when an
+    instance leaves again after every instance that was there has left once. `parts` has the generations of each
+    rebalance.
     """
     mark = run.mark
     there: set[int] = set()

@@ -55,7 +55,7 @@ def is_planned(v: VerdictOfGroup) -> bool:
 
 
 def runs(verdicts: Sequence[VerdictOfGroup], marks: Sequence[MarkRow]) -> list[Run]:
-    """Return the runs of one group, those of marks without a rebalance included, in order.
+    """Return the runs of one group in order, including those of marks that no rebalance follows.
 
     Planned rebalances at most 30 min apart are a run; a mark up to 30 min before one of them begins another. All other
     rebalances between the first and the last are part of it. A mark that names the group, and that no planned rebalance

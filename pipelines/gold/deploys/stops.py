@@ -33,7 +33,7 @@ def stops(
 ) -> Stops:
     """Return the stops that the generations with these `numbers` caused, and those of `returned` static members.
 
-    `rows` has every generation of the stalls. `returned` are the member ids that these had before.
+    `rows` has every generation of the stalls. `returned` are the member ids that these members had before.
     """
     offsets = {number(g): g["source_offset"] for g in rows}
     mine = [s for s in stalls if _is_of(s, offsets, numbers, returned)]

@@ -112,10 +112,10 @@ def replaced(found: Iterable[Departure], instances: Iterable[Instance]) -> set[i
 
 
 def _by_pod(d: Departure, cause: DiagnosisCause) -> DiagnosisCause | None:
-    """Return the cause that the end of the pod shows; None if no pod is known, or if `cause` says more.
+    """Return the cause that the end of the pod shows; None if no pod is known, or if `cause` takes precedence.
 
-    A poll that the coordinator or the client reported as late is the cause whatever happened to the pod, and a loop of
-    crashes is more than its single failures.
+    A late poll that the coordinator or the client reported is the cause, whatever happened to the pod. A crash loop
+    takes precedence over the failures of single pods.
     """
     if d.pod is None or d.membership.departure_kind == GroupEventKind.POLL_TIMEOUT:
         return None
@@ -148,7 +148,9 @@ def _by_instance(found: Iterable[Departure]) -> Iterator[list[Departure]]:
 
 
 def _by_length(found: Sequence[Departure]) -> Iterator[tuple[int, DiagnosisCause]]:
-    """Yield departures of instances whose memberships repeatedly last as long as a poll may take, without a reason."""
+    """Yield departures without a recorded reason of instances whose memberships repeatedly last as long as a poll may
+    take.
+    """
     for mine in _by_instance(found):
         silent = [d for d in mine if _may_be_a_poll(d.membership) and d.back]
         alike = [d for d in silent if lasts_a_poll(d.membership)]

@@ -50,7 +50,8 @@ def slow(generations: Sequence[GenerationRow], found: Sequence[Instance]) -> Ite
 
 def held_up(generations: Sequence[GenerationRow], stalls: Iterable[StallRow]) -> Iterator[tuple[Number, int]]:
     """Yield rebalances without a log line in which all members that stayed had stopped long before the last one joined,
-    with the milliseconds that it took; only if most rebalances of the group are like that, at least three.
+    with the milliseconds from the last stop to that join; only if this holds for most rebalances of the group, at least
+    three.
     """
     stopped: dict[Number, dict[str, list[StallRow]]] = defaultdict(lambda: defaultdict(list))
     for stall in stalls:
@@ -72,7 +73,8 @@ def held_up(generations: Sequence[GenerationRow], stalls: Iterable[StallRow]) ->
 def _idle_ms(mine: Sequence[StallRow], joined_at: int) -> int | None:
     """Return how long before the end of the join phase a member's commits show that it had stopped.
 
-    None if they do not show it: it did not commit, or its stop is only assumed. 0 if so long a silence is usual for it.
+    None if the commits do not show it: the member did not commit, or its stop is only assumed. 0 if a silence of this
+    length is usual for the member.
     """
     lasts = [s["last_commit_at"] for s in mine if s["last_commit_at"] is not None]
     if not lasts:

@@ -72,7 +72,7 @@ def _row(
 
 
 def _moves(g: GenerationRow, of_coordinator: Sequence[GroupEventRow]) -> list[GroupEventRow]:
-    """Return the coordinator's events from which a rebalance may have come: those of the minute before its start."""
+    """Return the coordinator's events that may have caused a rebalance: those of the minute before its start."""
     began, ended = g["prepared_at"] or g["joined_at"], g["completed_at"] or g["joined_at"]
     return [e for e in of_coordinator if began - failover_ms(0) * 2 <= e["event_at"] <= ended]
 

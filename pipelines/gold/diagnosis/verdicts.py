@@ -1,7 +1,8 @@
 """The verdict on each completed rebalance of a group: the broker, the application, a deploy or the configuration.
 
-A verdict follows from the cause that the diagnosis assigns. It can be known although the cause is not: a member that
-had been silent when it was gone crashed, paused or polled too late, and each of these is the application's.
+A verdict follows from the cause that the diagnosis assigns. A verdict can be known although the cause is not: a member
+that was silent before it was gone has crashed, paused or polled too late, and the application is responsible for each
+of these.
 """
 
 from __future__ import annotations
@@ -41,7 +42,8 @@ VERDICTS: Mapping[DiagnosisCause, Verdict] = {
     DiagnosisCause.CONNECT_DELAY: Verdict.UNKNOWN,
     DiagnosisCause.UNKNOWN: Verdict.UNKNOWN,
 }
-"""The verdict of every cause, unless other facts of the rebalance or of the one that it follows show another."""
+"""The verdict of every cause. Other facts about the rebalance, or about the rebalance that it follows, may show
+another."""
 
 FOLLOWING = (DiagnosisCause.FOLLOW_UPS, DiagnosisCause.PROBING, DiagnosisCause.CONNECT_DELAY)
 """Causes of rebalances that finish an earlier one. They take its verdict; probing only if that was a deploy."""

@@ -63,8 +63,8 @@ class ClusterFacts:
 
     By Connect group with refusals: `assigned` has the times of generations with work, `config_offsets` how far each
     worker had read the configuration in the newest refused one. `moves`: departures, arrivals and moves of the
-    coordinator, of the groups in `moved`; that has the members of each one's generations. `owned`: partitions whose
-    commits have stopped.
+    coordinator, of the groups in `moved`. `moved`: the members of the generations of each of these groups. `owned`:
+    partitions whose commits have stopped.
     """
 
     cluster: str

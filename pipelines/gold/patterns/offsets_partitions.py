@@ -1,14 +1,14 @@
 """Partitions of `__consumer_offsets` that could not be loaded or written: one incident for all of their groups.
 
-What shows it, each with the start and the end of the trouble:
+Any of these signs shows such a partition, each with the condition that ends it:
 
 - the coordinator logged that it failed to load the partition; until a broker loads it, or the failed one gives it up,
 - appends to the partition failed, again and again; until a record is written,
 - the leader logged that fewer replicas are in sync than `min.insync.replicas`; until it logs another set,
 - polls show no leader, or fewer replicas in sync than `min.insync.replicas`; until a poll shows otherwise.
 
-A shrunk ISR alone is no trouble, because every restart of a broker shrinks it. Neither is what a restart of a broker
-or a normal failover causes for less than `LASTING_MS`.
+A shrunk ISR alone is no sign, because every restart of a broker shrinks it. Neither is what a restart of a broker or a
+normal failover causes, if it lasts less than `LASTING_MS`.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ HARMLESS = (
     "larger than", "RecordTooLarge", "correct coordinator", "NOT_COORDINATOR", "NotCoordinator", "ot the leader",
     "otLeader", "NOT_LEADER", "ot leader", "does not exist", "closed", "shut", "fenced", "Fenced",
 )  # fmt: skip
-"""Parts of errors that concern one record or one producer, or that a coordinator gets that is no longer one."""
+"""Parts of error texts that concern one record or one producer, or that a former coordinator gets."""
 
 FAILED_APPENDS = (EventKind.WRITE_FAILED, PartitionEventKind.APPEND_FAILED, EventKind.PREPARING)
 LOADS = (EventKind.COORDINATOR_LOADED, EventKind.COORDINATOR_LOADING)

@@ -14,7 +14,8 @@ from schemas.thresholds import HOUR_MS, MINUTE_MS
 from schemas.written import count, duration
 
 LASTED_MS = 5 * MINUTE_MS
-"""A topic without an owner for less than this is not reported once it has one again: a rebalance, or a new topic."""
+"""A topic that had no owner for less than this time is not reported once it has an owner again: the cause is a
+rebalance, or the topic is new."""
 
 HANDED_OVER_MS = MINUTE_MS
 """Cooperative members release partitions and rejoin within seconds; the partitions have no owner in between."""
@@ -34,7 +35,7 @@ class _Unowned:
 
 
 def topic_without_owner(facts: GroupFacts) -> Iterator[GroupFinding]:
-    """Yield topics to which members subscribe and of which nothing is assigned once the generation completed."""
+    """Yield topics to which members subscribe and of which no partition is assigned once the generation completed."""
     last_owner: dict[str, str] = {}
     runs: dict[str, _Unowned] = {}
     last: GenerationRow | None = None

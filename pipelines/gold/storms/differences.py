@@ -1,4 +1,4 @@
-"""Attributes that the affected have in common and the others have not, if chance does not explain it."""
+"""Attributes that affected groups or instances have in common and others do not, if chance does not explain it."""
 
 from __future__ import annotations
 

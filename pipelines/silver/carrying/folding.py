@@ -1,4 +1,4 @@
-"""Generations of a loop that differ in number and times only are folded into one row, which has their number.
+"""Generations of a loop that differ in number and times only are folded into one row with their count.
 
 A block of generations lies between two resume points (`valid_points`). It is folded once two more points follow in the
 same episode, and only if the episode had `WHOLE` generations before it. So the first and last hundreds of a loop stay

@@ -174,5 +174,5 @@ def _listed(parts: Iterable[str]) -> str:
 
 
 def _digest(name: str) -> str:
-    """Return what SQL's `md5` returns, so that no name contains the separators."""
+    """Return the digest that SQL's `md5` returns. A digest, unlike a name, never contains the separators."""
     return md5(name.encode(), usedforsecurity=False).hexdigest()

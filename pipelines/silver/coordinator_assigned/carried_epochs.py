@@ -1,8 +1,8 @@
 """The state of a group whose coordinator assigns, at a point where it is not at rest, with which a rebuild resumes.
 
-What later records change for good is not carried on: an epoch that a member has yet to reach, or a revocation that it
-has yet to confirm, leaves no point until then (`settle`). Open stalls, stalls that wait for a first commit, and
-episodes go on, as in `carrying.points`.
+No point lies where later records still decide an earlier epoch or revocation: where a member has yet to reach the
+epoch, or to confirm the revocation (`settle`). Open stalls, stalls that wait for a first commit, and episodes are
+carried on, as in `carrying.points`.
 """
 
 from __future__ import annotations
@@ -77,10 +77,10 @@ def epoch_border(point: StatePoint, last_owner: dict[Resource, str], opened_at: 
 
 
 def settle(reader: EpochReader, points: Sequence[StatePoint]) -> None:
-    """Leave no border where a later record can change an epoch or revocation from before it.
+    """Remove each border if a later record can change an epoch or revocation from before it.
 
-    `reader` has read all records. Once it is settled, a border stays so: its epoch is not the newest, and all members
-    have reached it.
+    `reader` has read all records. A border that remains is permanent: its epoch is not the newest, and all members have
+    reached it.
     """
     coordinator, late = reader.coordinator, list(reader.late)
     owed = min((epoch.position for owed in coordinator.owed.values() for epoch in owed), default=END)

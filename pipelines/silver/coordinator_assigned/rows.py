@@ -151,7 +151,7 @@ def _living(history: EpochHistory) -> Epoch | None:
 
 
 def _opened(epoch: Epoch, opened: int | None) -> int | None:
-    """Return the time of the first bump after the last completed epoch, or None; `opened` is that before `epoch`."""
+    """Return when the first bump after the last completed epoch was, or None; `opened` is that time before `epoch`."""
     if epoch.completed_at is not None or epoch.is_repeated:
         return None
     return epoch.joined_at if opened is None or epoch.previous is None else opened

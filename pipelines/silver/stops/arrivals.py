@@ -19,8 +19,8 @@ Key = str | tuple[str, Resource]
 """A member, or a member and one of its resources: a task of a Streams group, or what a blocked member was assigned."""
 
 RECORDS = 3
-"""Records that would have arrived at the earlier rate if they waited for certain: at an even rate, 3 are expected and
-none arrives in one of 20 cases."""
+"""Expected number of records at the earlier rate from which records count as waiting for certain: if 3 are expected at
+an even rate, none arrives in one of 20 cases."""
 
 
 @dataclass(slots=True, kw_only=True)
