@@ -124,7 +124,7 @@ def read_first(
 ) -> Sequence[Writer]:
     """Read long topics whose tables are empty, one after the other, up to their present ends, without Spark.
 
-    With `once`, read the short ones too if one is long, so that no stream need start. Where reading fails for a reason
+    With `once`, read the short ones too if one is long, so that no stream need start. If reading fails for a reason
     that may be temporary, or for an unknown one, `on_failure` gets the failure, and the stream continues. `say` gets a
     sentence after each batch. Return the writers of all feeds for `start`, which continues after what was read; none if
     the tables need Spark.

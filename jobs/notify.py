@@ -43,7 +43,8 @@ CELLS = 50_000
 """Cells of query results to cache. The cache serves one round only, because the next round queries other versions."""
 
 STALE_SECONDS = 5.0
-"""Age of the tables' versions that a round may use where only Spark reads the tables. It asks for each table's."""
+"""Highest age of the tables' versions that a round may use if only Spark reads the tables. The round checks the version
+of each table."""
 
 Kept = Literal["severity", "resolved_at", "sent_to", "last_sent_at", "last_error"]
 KEPT: tuple[Kept, ...] = get_args(Kept)
@@ -55,7 +56,7 @@ MOST_SHARE = 0.1
 """
 
 WAIT_S = 2.0
-"""Seconds between two looks for a table that another process creates."""
+"""Seconds between two checks for a table that another process creates."""
 
 Say = Callable[[str], None]
 

@@ -139,7 +139,7 @@ def _analysis_threads(spark: SparkSession, settings: Settings, building: Buildin
 def _read_and_build_first(settings: Settings, say: _Stages, runs: Runs) -> Sequence[ingest.Writer]:
     """Read long topics and build silver without Spark if nothing was read or built yet; return the writers.
 
-    What a stream would do later is done several times as fast here. Nothing else runs yet: no poll, alert or stream.
+    This is several times as fast as the same work in a stream later. Nothing else runs yet: no poll, alert or stream.
     """
     if not needs_spark(settings.warehouse, TABLES):
         # Otherwise, the pages would say until the end of the first read that tables are missing.
@@ -161,7 +161,7 @@ def _again(runs: Runs, say: _Stages, error: Exception) -> None:
 
 
 def _nothing() -> None:
-    """Wake nobody: the alerts are those of another process."""
+    """Do nothing, because another process sends the alerts."""
 
 
 def _notify(

@@ -36,7 +36,7 @@ Row = dict[str, Any]
 
 @dataclass(slots=True)
 class Watch:
-    """Records since when positions have not advanced, as observed by this process."""
+    """Records the time since which positions have not advanced, as observed by this process."""
 
     _seen: dict[tuple[str, str], tuple[int | None, int]] = field(default_factory=dict)
 

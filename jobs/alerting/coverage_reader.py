@@ -47,7 +47,7 @@ class CoverageReader:
     _reached: dict[tuple[str, str, int], Reached] = field(default_factory=dict)
 
     def refresh(self, warehouse: Path) -> None:
-        """Read new files; a missing table has none. Of a table that only Spark reads, Spark returns the state."""
+        """Read new files; a missing table has none. If only Spark reads the table, Spark returns the state."""
         if not exists(warehouse, COVERAGE):
             return
         if location(warehouse) is not None:

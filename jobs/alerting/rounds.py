@@ -1,4 +1,4 @@
-"""Rounds of a sender at intervals: what fails is reported once and tried again."""
+"""Rounds of a sender at intervals: a failure is reported once, and the round is tried again."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What clients push to the brokers (KIP-714): received by OTLP/HTTP, and sent to the events topic."""
+"""Receives the metrics that clients push to the brokers (KIP-714) by OTLP/HTTP, and sends them to the events topic."""

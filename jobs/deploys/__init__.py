@@ -1,4 +1,4 @@
 """The command `regroup deploys` and its arguments.
 
-What a deploy is belongs to `pipelines.gold.deploys`, and the answer to `dashboards.answers`.
+The definition of a deploy belongs to `pipelines.gold.deploys`, and the answer to `dashboards.answers`.
 """

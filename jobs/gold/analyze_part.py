@@ -82,13 +82,13 @@ def analyze_part(
     Parts go through the groups in the order of their names, and begin again after the last one. So a group waits at
     most until all others were analyzed once, and the groups of a part are near each other in the files.
 
-    With `most_rows`, a part has at least one group, and no more than have about so many rows of gold since their
-    changes. Spark counts them.
+    With `most_rows`, a part has at least one group, and otherwise only as many groups as have about `most_rows` rows of
+    gold since their changes. Spark counts the rows.
 
     Only rows of `tables` are made, and these tables have their own cached state. Silver does not change while `reading`
-    is held; it is read afterwards in the versions of that time. With `replaying`, rows are made in its process; without
-    it and a session, which only local mode allows, in this one. Without `with_storms`, `storms` and `cluster_patterns`
-    are not updated.
+    is held; afterwards, silver is read in the versions of that time. With `replaying`, rows are made in its process;
+    without `replaying` and without a session, which only local mode allows, in this process. Without `with_storms`,
+    `storms` and `cluster_patterns` are not updated.
     """
     warehouse = settings.warehouse
     memory = analysed_path(warehouse, tables)

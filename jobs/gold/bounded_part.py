@@ -1,4 +1,4 @@
-"""The groups of one part of the analysis where Spark reads the tables: no more rows than the driver holds at a time."""
+"""Limits a part of the analysis, if Spark reads the tables, to groups whose rows the driver can hold at a time."""
 
 from __future__ import annotations
 

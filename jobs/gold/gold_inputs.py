@@ -31,7 +31,8 @@ TIME_COLUMNS = {
 """The timestamp column that assigns a gold row to a day."""
 
 EARLIER_MS = {DEPLOYS.name: DAY_MS}
-"""How long before a change the rows can be that it affects, if not only those of its day."""
+"""By table: how long before a change the rows that it affects may begin. In other tables, a change affects only rows of
+its day and later ones."""
 
 Files = Mapping[str, Sequence[str]]
 """Files of certain versions of tables, by table name."""

@@ -31,7 +31,7 @@ MEMBER = ("group_id", "incarnation", "generation_id", "member_id", "valid_from_a
 
 
 def facts(warehouse: Path, storm: Storm, marks: Sequence[MarkRow] = (), pods: PodIndex = NO_PODS) -> StormFacts:
-    """Return the facts from the rows of the storm's groups; for a storm of several groups, also of all other groups.
+    """Return the facts from the rows of the storm's groups and, for a storm of several groups, of all other groups.
 
     Of other groups, only the rows in force at the start are read. `marks` and
     `pods` are the marks and the pods of the cluster.
@@ -108,7 +108,7 @@ def _among_groups(warehouse: Path, storm: Storm, marks: Sequence[MarkRow]) -> li
 def _members(warehouse: Path, storm: Storm, *, among_all: bool) -> list[dict[str, Any]]:
     """Return the members in force when the storm began, of its groups or of all groups (`among_all`).
 
-    Of its own groups, return also the members of generations during the storm.
+    For its own groups, also return the members of generations during the storm.
     """
     return _query(
         warehouse,

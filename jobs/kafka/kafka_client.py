@@ -80,7 +80,9 @@ def reader_options(options: Mapping[str, str]) -> dict[str, Any]:
 
 
 def kept_for(identity: object, made: Callable[[], Kept]) -> Kept:
-    """Return what this process keeps for `identity`, such as the kind and the options of a client; made if missing."""
+    """Return the object that this process keeps for `identity`, such as the kind and options of a client; make it if
+    missing.
+    """
     if identity not in _kept:
         _kept[identity] = made()
     found: Kept = _kept[identity]
@@ -88,7 +90,7 @@ def kept_for(identity: object, made: Callable[[], Kept]) -> Kept:
 
 
 def forget(identity: object) -> None:
-    """Keep nothing for `identity` any more."""
+    """Drop the object that is kept for `identity`."""
     _kept.pop(identity, None)
 
 

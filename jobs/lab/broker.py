@@ -121,7 +121,7 @@ class Broker:
         self.stop()
 
     def _check_port(self) -> None:
-        """Refuse a chosen port that this machine does not have free. What listens there would answer instead."""
+        """Refuse a chosen port that is not free on this machine: another program there would answer instead."""
         if not self._is_chosen:
             return
         try:

@@ -45,7 +45,7 @@ def frozen_member(group: RunningGroup, rng: Random) -> Iterator[float]:
 
 
 def silent_leader(group: RunningGroup, rng: Random) -> Iterator[float]:
-    """Freeze a member that has asked to join, and close the other: the frozen one leads, and never sends a plan.
+    """Freeze a member that has asked to join, and close the other: the frozen one leads, and never sends an assignment.
 
     With a long session, heartbeats are rare, so the first member does not notice the other for a while.
     """

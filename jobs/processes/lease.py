@@ -1,4 +1,4 @@
-"""A lock for places without locks, such as volumes of Databricks: a note that its holder rewrites regularly.
+"""A lock for storage without locks, such as volumes of Databricks: a note that its holder rewrites regularly.
 
 A process that wants the lock watches the note, so the clocks of two machines are never compared. In a file, two
 processes that start at the same instant may both write the note; the last one has the lock, and the other one ends. An
@@ -33,11 +33,11 @@ SETTLE_S = 3.0
 """Seconds after which the first write to a file is read again. A write reaches other machines sooner."""
 
 Note = dict[str, Any]
-"""`id` and `holder` of a lease, and a number that each write raises."""
+"""`id` and `holder` of a lease, and a number that each write increments."""
 
 
 class LeasePlace(Protocol):
-    """Where the note of a lease is. `str` names it for a sentence."""
+    """The place where the note of a lease is stored. `str` returns its name for a sentence."""
 
     settle_s: float
     """Seconds after which the first write is read again; 0 if a second writer is refused."""
@@ -83,7 +83,7 @@ class LeaseFile:
 
 
 def note_of(content: bytes) -> Note:
-    """Return the note that these bytes are, or an empty one."""
+    """Return the note in these bytes, or an empty one."""
     try:
         found = json.loads(content)
     except ValueError:
@@ -130,7 +130,7 @@ class Lease:
         return self
 
     def close(self) -> None:
-        """Give the lock up."""
+        """Release the lock."""
         # Not while a beat is written, which would leave a note without a holder.
         with self._writing:
             if not self._over.is_set():

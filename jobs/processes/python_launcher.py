@@ -1,8 +1,10 @@
-"""What Spark starts as Python, for `up`: a fork of the template runs the module, and this process waits for it.
+"""The program that Spark starts in place of Python under `up`: a fork of the template runs the module, and this process
+waits for it.
 
-Spark starts a process for each of its daemons and for each plan of a stream. This one has the name and the streams
-that Spark expects, loads nothing but the socket, and passes Spark's signals on by its own end. Without a template, it
-becomes Python itself. Arguments: the interpreter, the template's socket, and those for Python, `-m MODULE ...`.
+Spark starts a process for each of its daemons and for each plan of a stream. This process has the name and the streams
+that Spark expects, and loads nothing but the socket. When a signal of Spark ends it, the fork is ended too. Without a
+template, it becomes Python itself. Arguments: the interpreter, the template's socket, and those of Python (`-m MODULE
+...`).
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 `up` starts about ten Python processes. Each would load the same libraries, 45-60 MB of its own. A fork shares these
 pages with `up` until one of them writes there. `up` forks the template before it has a second thread, because threads
-do not survive a fork. Only Linux has what this needs; elsewhere, and if the template was killed, processes are started
+do not survive a fork. The template needs Linux. On other systems, and if the template was killed, processes are started
 in the usual way. The template ends with `up`, and its forks with the template.
 """
 
@@ -45,7 +45,9 @@ _folder: Path | None = None
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What a fork becomes: a module with arguments, as `python -m`. Without an environment it keeps the template's."""
+    """The module that a fork runs, with arguments, as `python -m`. Without an environment, the fork keeps the
+    template's.
+    """
 
     directory: str
     arguments: Sequence[str]
@@ -209,7 +211,7 @@ def _serve(listener: socket.socket, ends: int) -> None:
     clients: dict[int, tuple[socket.socket, int]] = {}
     children: dict[int, tuple[int, int]] = {}
     while True:
-        # New clients last, because they may get the numbers of those that are closed before.
+        # New clients are handled last, because they may get the file descriptors of clients that are closed before.
         for ready, _ in sorted(waiting.poll(), key=lambda event: event[0] == listener.fileno()):
             if ready == ends:
                 return

@@ -1,4 +1,4 @@
-"""Old and small files of tables in a folder. deltalake tells which files they are."""
+"""Old and small files of tables in a folder. deltalake lists them."""
 
 from __future__ import annotations
 

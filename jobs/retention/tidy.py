@@ -1,4 +1,4 @@
-"""Compaction and removal of old files by Spark, for tables that only Spark finds."""
+"""Compaction and removal of old files by Spark, for tables that only Spark can find."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the JVM and the Python workers that it starts print on stderr, without what a sentence replaces."""
+"""Filters the stderr of the JVM and of its Python workers: leaves out text for which a one-line message is printed."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def passed_on(lines: Iterable[str]) -> Iterator[str]:
 
 @contextmanager
 def filtered_stderr() -> Iterator[None]:
-    """Filter what processes that are started within print on stderr, for as long as they run (`passed_on`)."""
+    """Filter the stderr of processes that are started in the block, for as long as they run (`passed_on`)."""
     reading, writing = os.pipe()
     original = os.dup(2)
     Thread(target=_pass_on, args=(reading, os.dup(original)), daemon=True, name="stderr of the JVM").start()

@@ -14,7 +14,7 @@ from jobs.setup.jars import jars
 SCHEMES = ("s3a", "s3")
 FILE_SYSTEM = "org.apache.hadoop.fs.s3a.S3AFileSystem"
 BY_TOKEN = "software.amazon.awssdk.auth.credentials.WebIdentityTokenFileCredentialsProvider"  # noqa: S105 - a class
-"""Takes the role of a pod. Hadoop has it, but does not ask it by default."""
+"""The credentials provider for the role of a pod. Hadoop contains it, but does not use it by default."""
 
 REGION = "us-east-1"
 """The default of deltalake, with which the pages read."""
@@ -34,7 +34,7 @@ def options() -> dict[str, str]:
     """
     given = os.environ
     found = {
-        # Not the class path of the JVM, because the class archive holds for that one only.
+        # Not added to the JVM's class path, because the class archive is valid only for an unchanged class path.
         "spark.jars": ",".join(map(str, jars("s3"))),
         "spark.hadoop.fs.s3.impl": FILE_SYSTEM,
         "spark.hadoop.fs.s3a.endpoint.region": given.get("AWS_REGION") or given.get("AWS_DEFAULT_REGION") or REGION,

@@ -1,4 +1,4 @@
-"""What is checked before a command writes tables in S3: that the store answers, and that no other process writes there.
+"""The checks before a command writes tables in S3: the store answers, and no other process writes there.
 
 Open-source Delta cannot commit safely from two processes to S3. Its `S3SingleDriverLogStore` checks whether a commit
 exists and then writes it, so of two simultaneous commits the second overwrites the first without an error. Within one
@@ -42,7 +42,7 @@ def refuse_unreachable(there: str) -> None:
     try:
         DeltaTable(store.url(JOB_RUNS.name), storage_options=LIMITS)
     except (DeltaError, OSError) as error:
-        # A table that is missing, or cannot be read, is a matter of the job.
+        # A table that is missing, or cannot be read, is left to the job.
         if found := failure(f"The tables in {there}", error):
             raise found from None
 

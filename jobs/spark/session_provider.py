@@ -8,7 +8,7 @@ from enum import StrEnum
 
 
 class Provider(StrEnum):
-    """What provides a session that Regroup only uses. Its master, executors and memory are set there."""
+    """The provider of a session that Regroup only uses. The provider sets its master, executors and memory."""
 
     DATABRICKS = "the Databricks runtime"
     CONNECT = "Spark Connect"

@@ -1,1 +1,1 @@
-"""What is no table of a warehouse in an object store: the lock of its writer, and checkpoints and states."""
+"""The parts of a warehouse in an object store that are not tables: the lock of its writer, checkpoints and states."""

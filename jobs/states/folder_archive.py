@@ -8,10 +8,12 @@ import tarfile
 from pathlib import Path
 
 LEFT_OUT = {".crc", ".tmp", ".lock", ".lease"}
-"""Checksums of Hadoop's file system for local files, which are optional; files that are not complete; and locks."""
+"""Endings of files that are not archived: optional checksums of Hadoop's file system for local files, incomplete files,
+and locks."""
 
 NOT_KEPT = ("held", "turns", "_tables")
-"""Names of locks and their folder, and of the note of where the tables are, which is where the archive is."""
+"""Names that are not archived: locks and their folder, and the note with the location of the tables, which is that of
+the archive."""
 
 MOST_BYTES = 1 << 30
 """An archive whose files are larger is refused. Those of 10,000 groups have a few megabytes."""

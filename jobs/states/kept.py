@@ -1,4 +1,4 @@
-"""What stores the checkpoints and states of a warehouse whose folder is only a copy (`jobs.states.stored_states`)."""
+"""Stores the checkpoints and states of a warehouse whose folder is only a copy (`jobs.states.stored_states`)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class _Kept(NamedTuple):
 
 
 _kept: dict[Path, _Kept] = {}
-"""By folder: what stores it, and the object that it is stored in."""
+"""By folder: the function that stores it, and the object that it is stored in."""
 
 
 def save_states(warehouse: Path) -> None:

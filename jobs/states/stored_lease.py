@@ -35,6 +35,6 @@ class StoredLease:
             raise FileExistsError(errno.EEXIST, "another process wrote it") from error
 
     def remove(self) -> None:
-        # A note that stays is ignored after a while.
+        # A note that cannot be removed is ignored after a while.
         with suppress(UserError):
             self.place.remove()

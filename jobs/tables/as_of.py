@@ -44,7 +44,7 @@ class _Known(NamedTuple):
 _known: dict[tuple[str, bool], _Known] = {}
 """Cached tables by path and whether a version was given. A table with a given version never counts as the newest.
 
-Of each key, only the last one is kept.
+Only the last table of each key is kept.
 """
 
 _versions: ContextVar[Versions] = ContextVar("versions", default={})  # noqa: B039 - never changed

@@ -135,9 +135,9 @@ def show(
 ) -> None:
     """Register the current table as the view `name`, without files that end before `since` (a column and ms).
 
-    Of a table that only Spark reads, this process gets no more than these columns, these groups (cluster, group_id) and
-    the rows that fulfil the condition `where` in Spark's SQL, each once if `is_distinct`. The query must not depend on
-    others. From files, DuckDB reads only what a query needs.
+    If only Spark reads the table, this process gets only these columns of these groups (cluster, group_id), in rows
+    that fulfil the condition `where` in Spark's SQL, each once if `is_distinct`. The query must not depend on other
+    rows. From files, DuckDB reads only what a query needs.
     """
     path = table_path(warehouse, table)
     if isinstance(path, TableName):

@@ -1,7 +1,7 @@
 """Where the tables of a warehouse are: in its folder, or elsewhere by name.
 
 Tables elsewhere are in a schema of a catalog, such as Unity Catalog, or below the address of an object store. Only
-Spark reads and writes those. The folder then keeps what is no table: checkpoints, locks and states.
+Spark reads and writes those. The folder then keeps everything else: checkpoints, locks and states.
 """
 
 from __future__ import annotations

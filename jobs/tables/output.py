@@ -1,7 +1,7 @@
 """The output of a task for several tables: one struct column per table, of which each row fills one.
 
-A task with many rows may write them as data files of the tables instead, and yield the files' descriptions. The way
-through the JVM and Spark's cache would take longer than all the work before.
+A task with many rows may write them as data files of the tables instead, and yield the files' descriptions. Passing the
+rows through the JVM and Spark's cache would take longer than all the work before.
 """
 
 from __future__ import annotations

@@ -151,7 +151,7 @@ class SparkTables:
 
 
 def _in_a_thread(act: Callable[[], object]) -> None:
-    """Run `act` in a thread of its own, and raise its exception.
+    """Run `act` in a separate thread, and raise its exception.
 
     A signal handler may write while this thread waits for an answer of the JVM, and each thread has one connection.
     """

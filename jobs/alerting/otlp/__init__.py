@@ -1,1 +1,1 @@
-"""What goes to an OpenTelemetry collector: read from the tables, apart from batches and from alerts."""
+"""Senders to an OpenTelemetry collector. They read the tables, and run independently of batches and alerts."""

@@ -1,7 +1,7 @@
 """Sends a log record to an OpenTelemetry collector when an alert is raised, becomes more severe, or is resolved.
 
-Records are made of the table `alerts`, in a thread of its own. What was sent is in a file, so a restart repeats at most
-one request; what is older than `max_hours` is not sent.
+A separate thread makes the records from the table `alerts`. A file lists the records that were sent, so a restart
+repeats at most one request; records older than `max_hours` are not sent.
 """
 
 from __future__ import annotations

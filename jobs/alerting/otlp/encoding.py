@@ -29,7 +29,9 @@ def check_installed() -> None:
 
 
 def origin(resource: Mapping[str, str]) -> tuple[Resource, InstrumentationScope]:
-    """Return who sends: this service with the attributes of the settings, and the scope of everything that it sends."""
+    """Return the resource, which is this service with the attributes of the settings, and the scope of all that it
+    sends.
+    """
     # Imported on use, because only [otlp] needs the SDK.
     from opentelemetry.sdk.resources import Resource  # noqa: PLC0415
     from opentelemetry.sdk.util.instrumentation import InstrumentationScope  # noqa: PLC0415

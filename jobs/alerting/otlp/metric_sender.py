@@ -1,4 +1,4 @@
-"""Sends the numbers of the metrics page to an OpenTelemetry collector, each minute, from a thread of its own.
+"""Sends the numbers of the metrics page to an OpenTelemetry collector, each minute, from a separate thread.
 
 Only the newest numbers are sent. While the collector is down, points are missing; totals are cumulative, so they lose
 nothing.

@@ -1,4 +1,4 @@
-"""The senders to the OpenTelemetry collector, each in a thread of its own."""
+"""The senders to the OpenTelemetry collector, each in a separate thread."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from jobs.config.settings import Settings
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OtlpSenders:
-    """The senders that the section [otlp] wants; None for each other."""
+    """The senders that the section [otlp] enables; None for each of the others."""
 
     traces: TraceSender | None = None
     metrics: MetricSender | None = None

@@ -20,10 +20,10 @@ COUNTS = ("accepted", "expired", "refused")
 class SentTraces:
     """The position of each cluster and what was sent after it. Times are in milliseconds.
 
-    `positions`: rebalances that completed before are not looked at again. `rebalances`: by cluster, the ids of those
-    sent after the position, with the times of completion. `others`: ids of deploys, storms and states of alerts.
-    `counts`: traces since the first start that the collector accepted, that became too old before it could, and that
-    it refused for good.
+    `positions`: rebalances that completed earlier are not read again. `rebalances`: by cluster, the ids of those sent
+    after the position, with the times of completion. `others`: ids of deploys, storms and states of alerts. `counts`:
+    traces since the first start that the collector accepted, that became too old before it could, and that it refused
+    for good.
     """
 
     path: Path

@@ -1,4 +1,4 @@
-"""Sends a trace for each completed rebalance, deploy and storm to an OpenTelemetry collector, from a thread of its own.
+"""Sends a trace for each completed rebalance, deploy and storm to an OpenTelemetry collector, from a separate thread.
 
 A trace is sent once, `SETTLED_MS` after its rebalance completed, so that its deploy and storm are known; later changes
 of its rows are not sent. While the collector is down, the position in the tables stays, and nothing is kept in memory.
@@ -39,7 +39,8 @@ CLUSTERS = 10_000
 FIRST_WAIT_MS, LONGEST_WAIT_MS = 15_000, 600_000
 LONGEST_RETRY_AFTER_S = 3_600.0
 REFUSED = frozenset({400, 413, 422})
-"""Statuses that the same request would get again. Others, such as 401 of an expired login, are tried again."""
+"""Statuses that a repeated request would get again. After any other status, such as 401 after a login has expired, the
+request is repeated."""
 
 Traced = tuple[str, Sequence[TraceSpan], str, int]
 """The id of a trace, its spans, its cluster ('' for deploys and storms) and when it ended."""

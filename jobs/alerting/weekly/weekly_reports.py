@@ -35,7 +35,7 @@ from schemas.thresholds import DAY_MS
 from schemas.written import amount, count, duration
 
 SECONDS = 20.0
-"""Seconds between two looks at the clock."""
+"""Seconds between two checks of whether a report is due."""
 
 Receiver = ReportWebhook | ReportMail
 OfTeam = Callable[[str], Report]
@@ -93,7 +93,7 @@ class WeeklyReports:
         return self._tried.get((due.range.name, name), DeliveryAttempts())
 
     def _remember(self, due: DueReport, stored: Mapping[str, DeliveryAttempts]) -> None:
-        """Take over what the table knows better, as after a restart. Other weeks are forgotten."""
+        """Keep the stored attempts or those of this process, whichever got further. Other weeks are forgotten."""
         self._tried = {
             (due.range.name, each.name): max(
                 stored.get(job_of(each.name), DeliveryAttempts()),

@@ -1,1 +1,1 @@
-"""What a catalog keeps besides the tables: views over them, and rules for their rows."""
+"""The contents of a catalog besides the tables: views over them, and rules for their rows."""

@@ -52,8 +52,8 @@ def _kept(rule: Rule) -> str:
 def add_check(name: TableName, table: Table, properties: Collection[str]) -> None:
     """Add the constraint to the table unless its `properties` show it; a new table has none. Delta reads all rows.
 
-    If a row breaks the constraint, or Spark refuses it for another reason, the table stays without. That is reported in
-    one line, and the next process tries again.
+    If a row breaks the constraint, or Spark refuses it for another reason, the table gets no constraint. That is
+    reported in one line, and the next process tries again.
     """
     constraint = f"{table.name}_bounds"
     if (kept := condition(table)) is None or f"delta.constraints.{constraint}" in properties or name in _without:
