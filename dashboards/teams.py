@@ -38,7 +38,7 @@ class TeamRule(NamedTuple):
 
 @dataclass(frozen=True)
 class Teams:
-    """The teams in the order of the settings. A group belongs to the first one of which a pattern matches.
+    """The teams in the order of the settings. A group belongs to the first team with a pattern that matches.
 
     The regular expressions mean the same in DuckDB, Spark and Python: characters other than letters and digits are
     written by their number.

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from html import escape
 
 SPECIAL = re.compile(r"([\\`*_\[\]<>#|~$&@]|:(?=//))")
-"""Characters that begin something in Markdown, in HTML inside it, or in an address that becomes a link by itself."""
+"""Characters that begin markup in Markdown, in HTML inside it, or in an address that becomes a link by itself."""
 
 BEGINS = re.compile(r"^([+\-=]|[0-9]+(?=[.)]))")
 """What makes a line of Markdown a list item or a heading's underline."""

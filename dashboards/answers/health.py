@@ -18,7 +18,7 @@ from schemas.written import count
 
 
 class Problem(NamedTuple):
-    """One thing that speaks against the tables. `cluster` is empty for what concerns Regroup itself."""
+    """One problem with the tables. `cluster` is empty if the problem concerns Regroup itself."""
 
     kind: str
     cluster: str
@@ -40,7 +40,7 @@ KINDS: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HealthAnswer:
-    """What speaks against the tables, and what is not known because an optional source is not read.
+    """The problems with the tables, and what is not known because an optional source is not read.
 
     `sources` are rows of `HealthStore.sources`; `newest` has the newest record of each cluster, None if it has no time.
     """
@@ -53,12 +53,12 @@ class HealthAnswer:
 
     @property
     def is_sound(self) -> bool:
-        """Return whether something was read, and nothing speaks against the tables."""
+        """Return whether something was read, and there is no problem with the tables."""
         return bool(self.sources) and not self.problems
 
 
 def health(lake: Lake, *, now_ms: int, stale_ms: int) -> HealthAnswer:
-    """Return what speaks against the tables now. Raises `LakeError` if they cannot be read."""
+    """Return the present problems with the tables. Raises `LakeError` if they cannot be read."""
     store = HealthStore(lake)
     sources, jobs = store.sources(), JobsAndRules.of(store, now_ms)
     newest = {
@@ -152,7 +152,7 @@ def _rules(jobs: JobsAndRules) -> Iterator[Problem]:
 
 
 def health_text(found: HealthAnswer, *, now_ms: int) -> str:
-    """Return the answer as lines of text: what was read, what speaks against it, and what is not known."""
+    """Return the answer as lines of text: what was read, the problems, and what is not known."""
     return "\n".join(_lines(found, now_ms)) + "\n"
 
 

@@ -16,7 +16,8 @@ from schemas.folded_rows import count_of
 from schemas.thresholds import DAY_MS
 
 REACHES = (0, 60_000, 3_600_000, DAY_MS)
-"""Milliseconds around a time within which a rebalance is looked for, one after the other, and at last everywhere."""
+"""Milliseconds around a time in which a rebalance is searched for, one after the other; the last search has no
+limit."""
 
 SIMILAR = 5
 """Groups with a similar name that are listed if there is no such group."""
@@ -30,11 +31,12 @@ class NoAnswerError(Exception):
 class Why:
     """The answer for one rebalance.
 
-    `away_ms` is the time between the instant that was asked for and the rebalance, 0 if it lies in it or none was
-    asked for. If none was, `of_episode` is the number of generations of the newest episode, of which this one cost
-    most; else it is 0. `verdict` is a row of `verdicts`; None if the rebalance is not judged (yet). `episode` has the
-    sums of the episode's verdicts if it has several generations. `advice` has the rows of the group's newest advice,
-    the best first. `measured` has what the members measured themselves around the rebalance (`measured_around`).
+    `away_ms` is the time between the instant that was asked for and the rebalance, 0 if the instant lies in the
+    rebalance or no instant was asked for. If no instant was asked for, this rebalance cost most in the newest episode,
+    and `of_episode` is the episode's number of generations; otherwise `of_episode` is 0. `verdict` is a row of
+    `verdicts`; None if the rebalance is not judged (yet). `episode` has the sums of the episode's verdicts if it has
+    several generations. `advice` has the rows of the group's newest advice, the best first. `measured` has what the
+    members measured themselves around the rebalance (`measured_around`).
     """
 
     cluster: str
@@ -157,7 +159,7 @@ def _listed(names: Sequence[str]) -> str:
 def _at(store: Store, group: Row, at: tuple[int, int]) -> tuple[Row, int]:
     """Return the rebalance at this time or the nearest one, and its distance in ms.
 
-    Each look is wider than the one before, because a look returns the newest rows only.
+    Each query has a wider range than the one before, because a query returns only the newest rows.
     """
     first, last = at
     for reach in (*REACHES, max(first, LATEST - last - 1)):

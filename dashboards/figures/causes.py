@@ -25,7 +25,7 @@ def causes_figure(
 ) -> Figure:
     """Return a bar for each bucket. `found` is by verdict (or `PENDING`) and bucket, `hrefs` by bucket.
 
-    `unseen` are the spans (epoch milliseconds) of which nothing is known.
+    `unseen` are the spans (epoch milliseconds) about which nothing is known.
     """
     first, last = times.edges[0], times.edges[-1]
     drawn = layout(
@@ -91,15 +91,15 @@ def _unseen(spans: Sequence[tuple[int, int]]) -> Trace:
 
 
 def unseen_spans(window: Window, times: Buckets, first_at: int, last_at: int) -> list[tuple[int, int]]:
-    """Return the parts of the figure of which nothing is known: before the first record and after the newest one.
+    """Return the parts of the figure about which nothing is known: before the first record and after the newest one.
 
-    What is drawn before and after the window itself is not known here either.
+    The parts that are drawn before and after the window itself count as not known, too.
     """
     begin, end = max(window.start, first_at), min(window.end, last_at)
     whole = (times.edges[0], times.edges[-1])
     if begin >= end:
         return [whole]
-    # A margin of the range around all data is not worth a mark.
+    # The small margin around the range of all data is not marked.
     least = window.width // 40
     spans = [(whole[0], begin), (end, whole[1])]
     return [(first, last) for first, last in spans if last - first > least]

@@ -63,6 +63,6 @@ def address(text: str | Path, of: str = "warehouse") -> Path | ObjectStore:
 
 
 def as_written(warehouse: Path) -> str:
-    """Return the text of a place, with the two slashes of an address, of which `Path` keeps one."""
+    """Return the text of a place, with the two slashes of an address; `Path` keeps only one of them."""
     found = WITH_SCHEME.fullmatch(str(warehouse))
     return str(warehouse) if found is None else f"{found[1]}://{found[2]}"

@@ -27,7 +27,7 @@ SETTINGS = {
     # By default deltalake has eight arenas, and returns their free pages only while they are used.
     "_RJEM_MALLOC_CONF": "narenas:1,dirty_decay_ms:1000,muzzy_decay_ms:0",
 }
-"""Environment variables that allocators read when they are loaded. Those that are set already remain."""
+"""Environment variables that allocators read when they are loaded. A variable that is already set keeps its value."""
 
 
 def settle_allocators() -> None:

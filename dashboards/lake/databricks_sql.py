@@ -32,7 +32,7 @@ def statement(
     parameters: Mapping[str, Parameter],
     prefixes: Sequence[str] | None,
 ) -> str:
-    """Return the text of `sql` over these versions of the tables in `location`, of which some may be `SUMS`.
+    """Return the text of `sql` over these versions of the tables in `location`. Some of the tables may be `SUMS`.
 
     With `prefixes`, the rows are limited by `dashboards.lake.row_filter`.
     """

@@ -1,4 +1,4 @@
-"""What is said to readers when tables cannot be read. No sentence repeats the text of an object store's error.
+"""The sentences for readers when tables cannot be read. No sentence repeats the text of an object store's error.
 
 Such a text can contain the id of an access key, or the string that was signed.
 """

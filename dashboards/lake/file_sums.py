@@ -1,8 +1,8 @@
 """Keeps the sums of each file of a table (`dashboards.lake.sums`), because a Delta file never changes.
 
 For a range, the kept sums of the files whose rows all lie within it are added up. Only files that also have rows
-outside it are read. The result is the same as from the rows: an item of which several files have a part is added up
-before anything is computed from it.
+outside it are read. The result is the same as from the rows: if several files have parts of one item, the parts are
+added up before anything is computed from the item.
 """
 
 from __future__ import annotations

@@ -49,7 +49,7 @@ class QueryCache:
     """The most recently used results, limited to a number of cells. Thread-safe.
 
     A result belongs to versions of tables. When one of these tables has another version, the result is dropped, because
-    nobody asks for it again: it would keep the files, schema and texts of its version in memory.
+    no later query can use it: it would keep the files, schema and texts of its version in memory.
     """
 
     def __init__(self, cells: int) -> None:

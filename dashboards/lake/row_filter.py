@@ -62,7 +62,7 @@ MASKED = {
     ),
 }  # fmt: skip
 """Masks of tables whose rows may be about any group. A reader sees that a row exists, and the columns listed here,
-which reveal no group. All other columns are hidden. Of a storm that also hit other groups, a reader sees its times, its
+which reveal no group. All other columns are hidden. If a storm also hit other groups, a reader sees its times, its
 number of groups and its total cost.
 """
 

@@ -70,7 +70,7 @@ class StoreFiles:
 
     def source(self, name: str) -> StoreSource | None:
         """Return the newest version; None if the table does not exist."""
-        # A page asks for many tables, and looking for all of them at once takes as long as looking for one.
+        # A page needs many tables, and checking all of them at once takes as long as checking one.
         self._refresh(self._names if self._fresh_seconds else (name,))
         open_ = self._open.get(name)
         if open_ is None:

@@ -68,7 +68,7 @@ class Sums:
     def added_sql(self, kept: str, edges: str, owners: str, shared: str) -> str:
         """Return the query of the sums from parts of whole files (`kept`) and other parts (`edges`).
 
-        Of items with the condition `shared`, several of these have a part. Sums without an item need no condition.
+        Items that fulfil the condition `shared` have parts in several of these. Sums without an item need no condition.
         """
         measures = ", ".join(self.measures)
         found = f"SELECT owner, {measures} FROM {kept} UNION ALL SELECT owner, {measures} FROM {edges}"  # noqa: S608 - our own names

@@ -29,9 +29,9 @@ NO_LOSS: Row = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scope:
-    """What sums are limited to; empty means everything. `team` is a name of the settings or `NO_TEAM`.
+    """The limits of sums; an empty field is no limit. `team` is a name of the settings or `NO_TEAM`.
 
-    `verdict` and `cause` limit rebalances, the others groups.
+    `verdict` and `cause` limit the rebalances, the other fields the groups.
     """
 
     cluster: str = ""
@@ -120,8 +120,8 @@ class Causes:
         """Return the sums by verdict and cause (``), `cluster`, `team` or `group`: the greatest loss first.
 
         Each row has `lost`, its bounds, `rebalances`, `observed`, and the most costly verdict and cause with their loss
-        (`main_verdict`, `main_cause`, `lost_mostly`). `total` is the number of all rows. The team is its position in
-        the settings (`Teams.name_at`). Of groups, `only` limits the rows.
+        (`main_verdict`, `main_cause`, `lost_mostly`). `total` is the number of all rows. `team` is the team's position
+        in the settings (`Teams.name_at`). `only` limits the rows to these groups.
         """
         scope = self._scope
         chosen = "true" if only is None else "cluster || chr(10) || group_id IN (SELECT unnest($groups))"
@@ -137,7 +137,7 @@ class Causes:
         return self._ask(sql, tables, SLOT_ROWS, {"origin": origin, "slot": slot_ms})
 
     def pending(self) -> Pending:
-        """Return how many completed rebalances have no verdict yet, of whatever verdict the scope is."""
+        """Return how many completed rebalances have no verdict yet, whatever verdict the scope is limited to."""
         scope = self._scope
         sql = first_pending(scope.label, scope.of_groups, scope.of_rows, has_verdicts=self._has_verdicts)
         rows = self._ask(sql, self._of_pending(), 1, {}).rows
@@ -168,9 +168,9 @@ def compared(
 ) -> Rows:
     """Return the rows of `Causes.split` with the same sums of the range before.
 
-    They are `lost_before` and `rebalances_before`; `pending_lost` and `pending_rebalances` are of what has no verdict
-    yet (0 in the split by cause, where it has no row). Rows without a verdict in the range come last; of groups, those
-    that only have sums before are left out.
+    They are `lost_before` and `rebalances_before`; `pending_lost` and `pending_rebalances` are the sums of rebalances
+    without a verdict (0 in the split by cause, which has no row for them). Rows without a verdict in the range come
+    last; of groups, those that only have sums before are left out.
     """
     now, of_before = Causes(store, window, scope), Causes(store, before, scope)
     waiting = ahead(now.pending_by, by, pending) if by else None

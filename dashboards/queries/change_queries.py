@@ -17,4 +17,4 @@ WITH ranked AS (
 SELECT * FROM ranked WHERE place = 1
 ORDER BY changed_at DESC, cluster, group_id LIMIT $cap
 """
-"""A change is in the analyses of up to seven days. That with the most absences on both sides tells most about it."""
+"""A change is in the analyses of up to seven days. The query uses the analysis with the most absences on both sides."""

@@ -1,4 +1,4 @@
-"""What the rebalances of a range have that those of the range before had not: values with their numbers in both."""
+"""The values of the rebalances of a range and of the range before, with their numbers in both."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ ORDER BY attribute = 'all' DESC, here DESC, attribute, value LIMIT $cap
 
 
 class Attribute(StrEnum):
-    """What two ranges are compared by.
+    """An attribute by which two ranges are compared. Its values for a rebalance are those of the verdict.
 
-    The values of a rebalance are those of its verdict; of the last three: the libraries of all its members, the
-    software that they told the brokers (KIP-714), and the broker whose log says that the join phase ended.
+    The values of the last three are the libraries of all members, the software that the members reported to the brokers
+    (KIP-714), and the broker whose log says that the join phase ended.
     """
 
     ALL = "all"

@@ -92,7 +92,7 @@ def _sums(state: State, row: Row, *, has_before: bool) -> list[Cell]:
     counts = (before[0], f"{row['rebalances']:,}", before[1])
     if not state.by:
         return [lost_of(row), *counts]
-    # No loss with a verdict is not known to be no loss while rebalances wait for theirs.
+    # A row without a verdict whose rebalances still wait for theirs is shown as pending, not as a loss of 0.
     lost = lost_of(row) if row["rebalances"] or not row["pending_rebalances"] else PENDING_WORD
     waiting, mostly = "none", "nothing"
     if row["pending_rebalances"]:

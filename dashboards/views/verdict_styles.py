@@ -25,7 +25,7 @@ DRAWN = {
     Verdict.CONFIGURATION: ("assigning", "."),
     Verdict.UNKNOWN: ("empty", "-"),
 }
-"""The state of which a verdict has the colour, and its pattern."""
+"""By verdict: the state whose colour it has, and its pattern."""
 
 VERDICT_STYLES = {
     str(verdict): Style(

@@ -31,7 +31,7 @@ def add_api(
 ) -> None:
     """Serve the questions, and their OpenAPI document at `/api/v1/openapi.json`.
 
-    `lake` is limited to the groups of the request's reader. Data older than `stale_ms` is said to be old.
+    `lake` is limited to the groups of the request's reader. Data older than `stale_ms` is reported as old.
     """
     limit = RateLimit(BURST, PER_SECOND)
 

@@ -33,7 +33,7 @@ SUFFIXES = {"html": "html", "markdown": "md", "json": "json"}
 def add_incidents(server: Flask, store: Store, access: Access, now: Callable[[], int], stale_ms: int) -> None:
     """Serve `/incident`: the document of the rebalance, the episode (`episode=1`) or the storm in the address.
 
-    `store` is limited to the groups of the request's reader. Data older than `stale_ms` is said to be old.
+    `store` is limited to the groups of the request's reader. Data older than `stale_ms` is reported as old.
     """
 
     @server.route(DOCUMENT)

@@ -11,7 +11,7 @@ from jobs.config.settings import Settings
 from jobs.lake import asked, print_json
 
 UNSOUND = 1
-"""Exit code if nothing was read, or something speaks against the tables."""
+"""Exit code if nothing was read, or if there is a problem with the tables."""
 
 
 def run(settings: Settings, args: argparse.Namespace) -> int:

@@ -105,7 +105,7 @@ class Parameter:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuestionContext:
     """The surroundings of an answer: the tables, the time in epoch ms, and the address of the pages without a slash at
-    its end. Data older than `stale_ms` is said to be old. `teams` are those of the settings.
+    its end. Data older than `stale_ms` is reported as old. `teams` are those of the settings.
     """
 
     lake: Lake

@@ -1,4 +1,4 @@
-"""What the rebalances of a range have that those of the range before had not, if chance does not explain it."""
+"""Values that are more frequent in the rebalances of a range than in those of the range before, beyond chance."""
 
 from __future__ import annotations
 

@@ -15,10 +15,11 @@ from schemas.states import Evidence, StallCause
 PARTS = 600
 """Steps that are together shorter than this part of the window become one. It is a pixel or two."""
 RUNS, MAY_STOP, STOPPED, INFERRED = range(4)
-"""Whether a resource certainly has an owner, may be without one, or certainly is; and whether that is inferred."""
+"""The states of a resource: it certainly has an owner, may have none, or certainly has none; and whether that is
+inferred."""
 
 Changes = dict[int, Counter[int]]
-"""By time: how many resources more (or fewer) are so from then on."""
+"""By time: the change in the number of resources in each state from then on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +68,9 @@ def running(
 
 
 def _add(changes: Changes, known: Sequence[tuple[int, int, int]], stalls: Iterable[Row], window: Window) -> None:
-    """Add one resource, of which (state, start, end) is known. Where it may have been stopped, that decides."""
+    """Add one resource with its known states (state, start, end). If states overlap, a stop takes precedence, then a
+    possible stop.
+    """
     edges: Changes = defaultdict(Counter)
     for state, start, end in [*known, *_stopped(stalls, window)]:
         if start < end:
