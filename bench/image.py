@@ -36,7 +36,7 @@ AUTHORITIES = {
     "run/host.crt": (PEM, "SSL_CERT_FILE", "PIP_CERT"),
     "run/host.jks": ("/etc/ssl/certs/java/cacerts",),
 }
-"""Certificates of this machine's authorities, and where a build finds them while it runs. None stays in the image."""
+"""Certificates of this machine's authorities, and their path during a build. None stays in the image."""
 
 
 SETTLED_S = 6

@@ -1,4 +1,4 @@
-"""Bounds of processor time that neither other programs nor Python's garbage collector make a test exceed."""
+"""Limits on the processor time of a test, measured without the effects of other programs and of garbage collection."""
 
 from __future__ import annotations
 

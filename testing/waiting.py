@@ -16,7 +16,7 @@ def wait_until(holds: Callable[[], object], seconds: float = 300.0) -> None:
 
 
 def at_once(count: int, act: Callable[[], object]) -> None:
-    """Call `act` in so many threads that begin at the same instant, and return when all have ended."""
+    """Call `act` in this number of threads that begin at the same time, and return when all have ended."""
     together = threading.Barrier(count)
 
     def start() -> None:

@@ -30,7 +30,7 @@ from schemas.gold import STORMS
 PLACES = ("folder", "elsewhere")
 TICKS = os.sysconf("SC_CLK_TCK")
 POLL_S = 0.2
-"""Seconds between two looks at the processes. Linux keeps the highest memory use of each."""
+"""Seconds between two measurements of the processes. Linux keeps the highest memory use of each."""
 
 
 def measure(groups: int, churning: int, memory: str, places: Sequence[str] = PLACES) -> None:

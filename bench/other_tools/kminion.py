@@ -2,8 +2,8 @@
 
 KMinion (https://github.com/redpanda-data/kminion) with `scrapeMode: offsetsTopic` keeps the last commit of each
 partition in memory. It checks only every 15 s whether it has caught up, so the time until `/ready` says yes is a
-multiple of 15 s. The time until it has received all records is therefore measured too: until the bytes that its process
-has read stop to grow. That is the earlier of the two, and the one that ratios use.
+multiple of 15 s. The time until it has received all records is therefore measured too: until the number of bytes that
+its process has read stops growing. This time is the earlier one, and ratios use it.
 """
 
 from __future__ import annotations

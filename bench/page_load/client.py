@@ -1,4 +1,4 @@
-"""One reader of the pages over HTTP, which sends what a browser sends and weighs what comes back."""
+"""One reader of the pages over HTTP, which sends the requests of a browser and measures the size of the responses."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ def crowd(host: str, there: Known, readers: int, seconds: float) -> list[float]:
     until, pause = time.monotonic() + seconds, min(5.0, seconds)
 
     def read(number: int) -> None:
-        # The readers share the machine with the pages: weighing what they read would take as long as making it.
+        # The readers share the machine with the pages: measuring the size of a page would take as long as building it.
         with closing(client(host, weighs=False)) as asking:
             style(asking, Asking(there, number + 1, ends=3))
 

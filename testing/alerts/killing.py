@@ -14,7 +14,7 @@ Option = str | Path
 
 
 def configured(folder: Path, warehouse: Path, alertmanager: str, webhook: str) -> tuple[Option, ...]:
-    """Options of a notify that tells these two."""
+    """Return the options of a `notify` that sends to these two receivers."""
     config = folder / "regroup.toml"
     config.write_text(
         f'[[alertmanagers]]\nname = "am"\nurl = "{alertmanager}"\n'

@@ -20,11 +20,11 @@ from testing.waiting import wait_until
 EXAMPLE = Path(__file__).parents[2] / "deploy" / "alertmanager.yml"
 PROGRAMS = ("prometheus-alertmanager", "alertmanager")
 FAST = {"group_wait: 10s": "group_wait: 500ms", "group_interval: 1m": "group_interval: 500ms"}
-"""What makes the example's configuration fast enough for one Alertmanager in a test."""
+"""Replacements that make the example configuration fast enough for one Alertmanager in a test."""
 
 
 def program(*names: str) -> str:
-    """The first of the programs that is installed."""
+    """Return the first of these programs that is installed."""
     found = next((path for name in names if (path := shutil.which(name))), None)
     assert found, (
         f"Install {names[0]} (Debian: apt-get install prometheus-alertmanager prometheus), as ./regroup test does."
@@ -33,7 +33,7 @@ def program(*names: str) -> str:
 
 
 def unescaped(text: str) -> str:
-    """The name that `escaped` made this text of."""
+    """Return the name from which `escaped` made this text."""
     return unquote_to_bytes(text.encode("utf-8", "surrogatepass")).decode("utf-8", "surrogatepass")
 
 
@@ -42,7 +42,7 @@ def free_port() -> int:
 
 
 class Alertmanager:
-    """Debian's, on loopback, with the example configuration; what it stores stays when it is stopped.
+    """Debian's Alertmanager, on loopback, with the example configuration. Its stored data remains when it is stopped.
 
     `waits` replaces parts of the configuration. `host` is another address to listen on, `within` comes before the
     command line, and `cluster` are the options of a cluster of several.

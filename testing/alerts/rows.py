@@ -1,4 +1,4 @@
-"""Rows that alerts hang on, and a way to put them into tables. Instants are milliseconds."""
+"""Rows from which alerts are derived, and a function that writes them to tables. Timestamps are in milliseconds."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def now() -> int:
 
 
 def row(table: Table, **values: Any) -> dict[str, Any]:
-    """A row with None where nothing is given."""
+    """Return a row with None in every column that is not given."""
     assert values.keys() <= set(table.names), values.keys() - set(table.names)
     return dict.fromkeys(table.names) | {"cluster": CLUSTER} | values
 
@@ -121,7 +121,9 @@ def stalled(topic: str = "topic", partition: int = 0, **values: Any) -> dict[str
 def write(
     warehouse: Path, table: Table, rows: list[dict[str, Any]], mode: Literal["append", "overwrite"] = "overwrite"
 ) -> None:
-    """Make these the table's rows, or add them; without Spark, since nobody but the reader under test sees it."""
+    """Replace the table's rows by these, or add them; without Spark, because only the reader under test reads the
+    table.
+    """
     types = [(c.name, TYPES[c.type]) for c in table.columns]
     instants = {name for name, kind in types if pa.types.is_timestamp(kind)}
     fields = [{k: v * 1000 if k in instants and v is not None else v for k, v in r.items()} for r in rows]

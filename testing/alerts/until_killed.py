@@ -1,4 +1,4 @@
-"""`regroup notify` that halts at a point of its round, says so by a file, and waits there to be killed.
+"""Runs `regroup notify` up to a point of its round, creates a file to signal that, and waits to be killed.
 
 `python -m testing.alerts.until_killed POINT FILE [arguments of notify]`
 """

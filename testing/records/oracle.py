@@ -26,7 +26,7 @@ STRICTER = {
     # Kafka takes every marker of a nullable struct but a negative one for a struct.
     QuarantineReason.INVALID_VALUE,
 }
-"""Why we may refuse what Kafka accepts whole."""
+"""Reasons for which we may refuse a record that Kafka reads completely."""
 DEFAULTS: tuple[Any, ...] = (0, -1, None, [], "A" * 22)
 AFTER_4_3 = {"storedDescriptionTopologyEpoch", "failedDescriptionTopologyEpoch"}
 
@@ -34,7 +34,7 @@ Record = tuple[bytes, bytes | None]
 
 
 def kafka_reads(records: Iterable[Record]) -> list[dict[str, Any]]:
-    """One answer a record, see `Oracle.java`."""
+    """Return one response per record, see `Oracle.java`."""
     asked = "".join(f"{key.hex()} {'-' if value is None else value.hex()}\n" for key, value in records)
     path = os.pathsep.join(map(str, jars("kafka")))
     command = [str(java()), "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx256m", "-cp", path, str(SOURCE)]
@@ -62,7 +62,7 @@ def differences(records: Iterable[Record], *, all_are_kafkas: bool) -> Iterator[
 
 
 def compared(ours: Decoded, kafka: dict[str, Any]) -> Iterator[str]:
-    """What two readings of the same bytes do not have in common."""
+    """Return the differences between two readings of the same bytes."""
     if (kafka["key"], kafka.get("version")) != (ours.body["key"], ours.value_version):
         yield f"key or version: Kafka {kafka['key']} {kafka.get('version')}, we {ours.body['key']} {ours.value_version}"
     if ours.value_version is None:
@@ -96,7 +96,7 @@ def _blob(where: str, ours: dict[str, Any], kafka: dict[str, Any]) -> Iterator[s
     user_data = _raw(kafka.pop("userData") or "")
     if bool(user_data) != (ours["userData"] is not None) or len(user_data) != (ours["userDataSize"] or 0):
         yield f"user data of {where}"
-    # How the user data reads is no part of these classes.
+    # These classes do not decode the user data.
     apart = {"userData", "userDataLayout", "userDataSize"}
     found = {name: value for name, value in ours.items() if name not in apart and value is not None}
     if {name: value for name, value in kafka.items() if value is not None} != found:

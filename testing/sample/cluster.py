@@ -18,7 +18,9 @@ def coverage(now: int) -> Rows:
 
 
 def moves(now: int) -> Rows:
-    """Of topic `orders`: one partition runs, one is stalled, one was cancelled, one ended and nobody knows how."""
+    """Return reassignments of topic `orders`: one running, one stalled, one cancelled, one that ended with unknown
+    outcome.
+    """
     first = {
         "cluster": CLUSTER, "topic": "orders", "partition": 0, "started_at": now - 40 * 60_000,
         "started_at_earliest": now - 40 * 60_000 - 900, "original_replicas": [1, 0, 2], "target_replicas": [2, 3, 5],
@@ -75,7 +77,7 @@ def deploys(now: int, group: str = "billing-worker") -> Rows:
 
 
 def setting_changes(now: int, group: str = "billing-worker", text: str = "range") -> Rows:
-    """A change that made absences cheaper, and one before that nobody can judge. `text` is the former assignor."""
+    """A change that made absences cheaper, and an earlier one that cannot be judged. `text` is the former assignor."""
     changed, sides = now - 20 * 60_000, (12.0, 14.0, 13.0, 2.0, 3.0, 2.5)
     cost = [
         {"stopped_ms": changed + (i - 3) * 120_000 + 1_000, "lost_resource_seconds": lost}
@@ -108,7 +110,7 @@ def _hit(group: str, rebalances: int, lost: float, width: float = 0) -> dict[str
 
 
 def storms(now: int) -> Rows:
-    """Two groups that shook together after a deploy, and one group that still does, of which nothing stands out."""
+    """A storm of two groups after a deploy, and an open storm of one group in which no attribute stands out."""
     began = now - 28 * 60_000
     together = {
         "cluster": CLUSTER, "storm_id": "together", "scope": "fleet", "started_at": began,
@@ -144,7 +146,7 @@ def storms(now: int) -> Rows:
 
 
 BLAMED = {"session_expired": ("broker", "coordinator"), "poll_timeout": ("client_application", "poll_timeout")}
-"""Verdict and cause by trigger; other rebalances of the sample are a matter of scaling."""
+"""Verdict and cause by trigger; the sample's other rebalances are due to scaling."""
 
 
 def verdicts(history: Rows) -> Rows:
@@ -174,7 +176,7 @@ PUSHED_EACH_MS = 300_000
 def pushes(history: Rows, software: str = "apache-kafka-java") -> Rows:
     """What the members of one group's history pushed every five minutes (KIP-714).
 
-    A member that the poll timeout ended had been away from poll for longer than it allows.
+    A member that left after a poll timeout had not polled for longer than its poll interval allows.
     """
     late = {g["trigger_member_id"] for g in history["generations"] if g["trigger"] == "poll_timeout"}
     until = max(g["joined_at"] for g in history["generations"])

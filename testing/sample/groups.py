@@ -10,7 +10,7 @@ from testing.sample.tables import Rows, merge
 
 
 def churny(now: int, group: str = "billing-worker", topic: str = "orders", client: str = "billing") -> Rows:
-    """Joins, a polite leave, a killed member that everyone's partitions wait for, a poll timeout; observed by a log."""
+    """Joins, a clean leave, a killed member for which all partitions wait, and a poll timeout; observed in the log."""
     h, minute = History(group, topic=topic), 60_000
     t = now - 52 * minute
     a, b, c = (h.member(f"{client}-{i}") for i in (1, 2, 3))
@@ -31,7 +31,7 @@ def churny(now: int, group: str = "billing-worker", topic: str = "orders", clien
 
 
 def guessed(now: int) -> Rows:
-    """The same kind of story from the topic alone: starts are bounded, departures inferred."""
+    """A similar history from the topic alone: starts are bounded, departures inferred."""
     h, minute = History("shipping-planner", topic="shipments", partitions=6), 60_000
     t = now - 40 * minute
     a, b = h.member("rdkafka"), h.member("rdkafka2")

@@ -13,7 +13,7 @@ CLUSTER = "prod-eu"
 
 
 class History:
-    """One group's story, told generation by generation."""
+    """One group's history, built generation by generation."""
 
     def __init__(
         self, group: str, *, topic: str = "orders", partitions: int = 12, mode: str = "eager", cluster: str = CLUSTER
@@ -46,7 +46,9 @@ class History:
         slowest: str | None = None,
         reason: str | None = None,
     ) -> None:
-        """A rebalance that starts at `at` and waits `wait` ms for its members; the lost stopped `silent` ms before."""
+        """Add a rebalance that starts at `at` and waits `wait` ms for its members; lost members stopped `silent` ms
+        before.
+        """
         members, previous = list(members), list(dict.fromkeys(self.owner.values()))
         self.number += 1
         joined, synced = at + wait, at + wait + sync

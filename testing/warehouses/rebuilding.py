@@ -31,7 +31,7 @@ def batches(
 
 
 def with_duplicates(given: list[CaptureRecords], share: float, seed: int) -> list[CaptureRecords]:
-    """Each batch again brings some of what was read before, as contiguous stretches and repeated lines."""
+    """Return the batches, with some earlier input repeated as contiguous stretches of records and as lines."""
     random = Random(seed)
     records: list[SourceRecord] = []
     lines: list[Line] = []
@@ -55,7 +55,7 @@ def histories(given: list[CaptureRecords], meta: dict[str, Any]) -> list[History
 
 
 def histories_of(bronze: Iterable[Mapping[str, list[Row]]]) -> list[History]:
-    """One for each group in rows of bronze."""
+    """Return a history for each group in rows of bronze."""
     by_group: dict[str, dict[str, list[Row]]] = defaultdict(lambda: defaultdict(list))
     for rows in bronze:
         for table in INPUTS:

@@ -29,7 +29,9 @@ CLUSTERS = {"churn": "eager_churn", "restarts": "rolling_restart", "moves": "rea
 
 
 def write(warehouse: Path) -> None:
-    """Churn with a deploy announced in its middle, rolling restarts, reassignments; a gap and a storm by hand."""
+    """Write recordings of churn with a deploy announced in its middle, rolling restarts and reassignments, and a gap
+    and a storm by hand.
+    """
     rows = rows_of(CLUSTERS)
     began = datetime(2026, 11, 21, 7, 25, 50, tzinfo=UTC)
     rows[COVERAGE.name].append(

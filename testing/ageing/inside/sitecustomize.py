@@ -1,7 +1,7 @@
 """Writes the memory of this process as its allocators know it to `$REGROUP_AGEING/<pid>.json`, every five seconds.
 
-Python imports a module of this name at its start. It must import nothing of the product, because it runs before it.
-A process that is forked from this one starts its own thread.
+Python imports a module of this name at its start. It must import nothing of the product, because it runs before the
+product. A process that is forked from this one starts its own thread.
 """
 
 from __future__ import annotations
@@ -55,7 +55,8 @@ def _engines() -> list[Any] | None:
         engines.append(module._instance())  # noqa: SLF001
     lake = getattr(sys.modules.get("dashboards.lake.lake"), "LocalLake", None)
     if lake is not None:
-        # Not `gc.get_objects`: it also refers to tuples that another thread is making, and their making then fails.
+        # Not `gc.get_objects`: it also returns tuples that another thread is still building, and the building then
+        # fails.
         engines += [each._duckdb for each in gc.get_referrers(lake) if type(each) is lake]  # noqa: SLF001
     return engines or None
 
