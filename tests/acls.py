@@ -1,4 +1,4 @@
-"""Rules of a broker that has an authorizer."""
+"""ACLs of a broker that has an authorizer."""
 
 from __future__ import annotations
 
@@ -25,9 +25,8 @@ def allowed(
     kind: ResourceType = ResourceType.TOPIC,
     principal: str = "User:ANONYMOUS",
 ) -> tuple[Any, ...]:
-    """Allow the principal this operation; returns the rule once the broker goes by it.
-
-    The controller answers when the rule is in its log, which a broker reads a little later.
+    """Allow the principal this operation, and return the rule once the broker applies it. The controller responds when
+    the rule is in its log, which a broker reads a little later.
     """
     rule = (kind, name, ResourcePatternType.LITERAL, principal, "*", operation, AclPermissionType.ALLOW)
     admin.create_acls([AclBinding(*rule)])[AclBinding(*rule)].result(120)

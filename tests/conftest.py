@@ -1,4 +1,4 @@
-"""What several folders share: one Spark session and one broker for the whole run, a warehouse for each test."""
+"""Shared fixtures: one Spark session and one broker for the whole run, a warehouse for each test."""
 
 from __future__ import annotations
 
@@ -25,8 +25,9 @@ STARTED_BY = frozenset({"Broker", "Brokers", "SparkSession", "session", "subproc
 """Names in a test's module that start a program."""
 
 INTERPRETED = ("spark.sql.adaptive.enabled", "spark.sql.codegen.wholeStage", "spark.sql.codegen.factoryMode")
-"""Settings of the shared session that run a plan as it is: a test has few rows and many plans, whose compilation took
-longer than the rows. Processes that tests start (`ingest`, `build`, `up`, the wheel's jobs) compile their plans.
+"""Settings of the shared session that run a plan without compiling it: a test has few rows and many plans, and
+compiling the plans took longer than running them. Processes that tests start (`ingest`, `build`, `up`, the wheel's
+jobs) compile their plans.
 """
 
 # Hypothesis fails a test for an example that takes 200 ms, or for the first ones if they are drawn slowly. A pause of
@@ -36,7 +37,7 @@ settings.load_profile("busy")
 
 main = sys.modules["__main__"]
 if main.__spec__ is None and not hasattr(main, "__file__"):
-    # So a process of xdist looks, and PySpark takes that for its own doctests, and ends it on import.
+    # A process of xdist looks like this, and PySpark mistakes it for its own doctests and ends it on import.
     main.__spec__ = ModuleSpec("__main__", None)
 
 
@@ -59,7 +60,7 @@ def pytest_configure(config):
         "SPARK_SUBMIT_OPTS",
         "-XX:TieredStopAtLevel=1 -XX:CompileThresholdScaling=4 -XX:ReservedCodeCacheSize=240m",
     )
-    # A test that names no warehouse must not find the one that is used from this folder.
+    # A test that names no warehouse must not use the default warehouse of this folder.
     os.environ["REGROUP_WAREHOUSE"] = str(Path(tempfile.mkdtemp(prefix="regroup-tests-")) / "warehouse")
     config.pluginmanager.register(matrix)
     config.addinivalue_line("markers", "slow: waits for seconds, or starts what no fixture shows; not with --fast")
@@ -68,7 +69,7 @@ def pytest_configure(config):
 
 
 def pytest_unconfigure(config):
-    gc.unfreeze()  # DuckDB reports what is not collected at the end
+    gc.unfreeze()  # DuckDB reports objects that are not collected at the end
     shutil.rmtree(Path(os.environ["REGROUP_WAREHOUSE"]).parent, ignore_errors=True)
 
 

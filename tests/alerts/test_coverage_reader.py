@@ -1,4 +1,4 @@
-"""How far reading got is told by the new files of `coverage` as by all of it; and only one process notifies."""
+"""The new files of `coverage` give the same reading progress as the whole table; and only one process notifies."""
 
 from __future__ import annotations
 

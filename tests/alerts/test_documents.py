@@ -1,4 +1,4 @@
-"""Runbooks, rules, dashboard and reference say what the code does."""
+"""Runbooks, rules, dashboard and reference agree with the code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Nothing that a stranger can name calls people, makes a link or moves a cursor; and no name is lost by that."""
+"""No untrusted name mentions people, becomes a link or moves a cursor; and escaping loses no name."""
 
 from __future__ import annotations
 

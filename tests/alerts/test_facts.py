@@ -1,4 +1,4 @@
-"""What alerts are judged by is what the tables hold: exact sums within each window, and how far reading got."""
+"""The facts for alerts agree with the tables: exact sums within each window, and the reading progress."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def test_silver_that_is_not_built_is_noticed_and_the_expiry_of_offsets_is_not_ta
 
 
 def test_a_build_that_goes_on_is_not_blindness_however_old_what_it_builds_is(warehouse):
-    """As in a catch-up, where each batch's commits are hours after those of the one before."""
+    """As in a catch-up, in which the commits of each batch are hours after those of the batch before."""
     watch = Watch()
     write(warehouse, COVERAGE, [coverage(at=NOW - HOUR)])
     write(

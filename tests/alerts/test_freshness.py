@@ -1,4 +1,4 @@
-"""How far a history is known: idle is not blind, catching up is not stale, and the absence of an answer is no health."""
+"""How far a history is known: idle is not blind, catching up is not stale, and no response is not health."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is raised stays until it is over, is told to everybody once too often rather than once too seldom, and ends."""
+"""An alert stays until its condition is over, is sent once too often rather than once too rarely, and ends."""
 
 from __future__ import annotations
 

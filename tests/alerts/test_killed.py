@@ -1,4 +1,4 @@
-"""SIGKILL at the worst moments: no alert is missed, none comes more than once too often, and its end always comes."""
+"""SIGKILL at the worst moments: no alert is missed, none is sent more than once too often, and each is resolved."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Alerts about groups whose pattern lasts: when they hold, and when nobody can say."""
+"""Alerts about groups whose pattern lasts: when they hold, and when this is unknown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where an alert leads: to the page that shows just what it is about."""
+"""The link of an alert leads to the page that shows exactly the subject of the alert."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Prometheus scrapes is well formed, and does not grow with the number of groups."""
+"""The metrics for Prometheus are well formed, and their number does not grow with the number of groups."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Debian's Alertmanager hears of every storm, once, until it is over."""
+"""Debian's Alertmanager gets every storm, once, until the storm is over."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table as Spark sees it, and a real broker's answer."""
+"""The table as Spark reads it, and a real broker's response."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_what_is_saved_is_read_back_and_nothing_is_written_twice(warehouse):
 
 @pytest.fixture
 def alone(tmp_path):
-    """A broker of its own: a partition that others write to has no coordinator any more."""
+    """A separate broker, because a partition to which other tests write no longer has a coordinator."""
     with Broker(tmp_path / "broker") as running:
         yield running
 

@@ -1,4 +1,4 @@
-"""Who is told is exactly who the settings name, over a connection nobody reads, with a signature nobody can forge."""
+"""Exactly the receivers in the settings get alerts, over an encrypted connection, with a signature nobody can forge."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When an alert holds, when it does not, and when nobody can say."""
+"""When an alert holds, when it does not, and when this is unknown."""
 
 from __future__ import annotations
 

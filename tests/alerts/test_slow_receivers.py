@@ -1,4 +1,4 @@
-"""A receiver that answers slowly, or never, costs a bounded time and delays nobody else."""
+"""A receiver that responds slowly, or never, takes a bounded time and delays no other receiver."""
 
 from __future__ import annotations
 

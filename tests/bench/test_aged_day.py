@@ -1,4 +1,4 @@
-"""The aged day weighs every process of a tree from outside and from within, and tells growth from peaks."""
+"""The aged day measures every process of a tree from outside and from inside, and distinguishes growth from peaks."""
 
 from __future__ import annotations
 

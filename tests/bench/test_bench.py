@@ -1,4 +1,4 @@
-"""`regroup bench` says what can be measured, and hands a measurement its own arguments."""
+"""`regroup bench` lists the benchmarks, and passes a benchmark its own arguments."""
 
 from __future__ import annotations
 

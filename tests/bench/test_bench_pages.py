@@ -1,4 +1,4 @@
-"""`bench pages` asks every page and says of each whether it kept to its budget."""
+"""`bench pages` requests every page and reports for each whether it stayed within its budget."""
 
 from __future__ import annotations
 

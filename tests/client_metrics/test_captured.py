@@ -1,4 +1,4 @@
-"""A capture keeps what consumers pushed, and a replay makes the same rows of it."""
+"""A capture keeps the metrics that consumers pushed, and a replay makes the same rows of them."""
 
 from __future__ import annotations
 

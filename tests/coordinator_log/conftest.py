@@ -1,4 +1,4 @@
-"""One real broker for the folder: everybody may do everything, but for the topics that have rules."""
+"""One real broker for the folder: everybody may do everything, except on the topics that have ACLs."""
 
 from __future__ import annotations
 
@@ -39,7 +39,8 @@ def ruled_broker(tmp_path_factory):
             rule(ResourceType.TOPIC, "events", AclOperation.WRITE),
             rule(ResourceType.TOPIC, "marks", AclOperation.WRITE),
             rule(ResourceType.TOPIC, "refused", AclOperation.READ),
-            # One rule for the cluster ends "everyone if no rule": what the broker and the tests do has to be named.
+            # One ACL for the cluster ends "everyone if no ACL": operations of the broker and the tests must be allowed
+            # by name.
             *(
                 rule(ResourceType.BROKER, "kafka-cluster", operation)
                 for operation in (AclOperation.CLUSTER_ACTION, AclOperation.ALTER, AclOperation.DESCRIBE)

@@ -1,4 +1,4 @@
-"""The line out of what shippers make of it."""
+"""The log line is extracted from the envelope of each shipper."""
 
 from __future__ import annotations
 

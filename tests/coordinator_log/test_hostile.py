@@ -1,4 +1,4 @@
-"""Ids are strangers' text: they may hold anything, also what a line would look like."""
+"""Ids are untrusted text: they may contain anything, including text that looks like a log line."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_any_group_id_comes_back_from_any_line_about_it(wording, group):
 @settings(max_examples=400)
 @given(group=HOSTILE, client=HOSTILE)
 def test_a_client_reason_never_makes_a_line_about_another_group(group, client):
-    """Where both texts imitate the line, the reading keeps the real id at its beginning."""
+    """If both texts imitate the line, the real id stays at the beginning of the id that is read."""
     text = line(
         f"{NEW}Preparing to rebalance group {group} in state PreparingRebalance with old generation 7 "
         f"(reason: Leader {MEMBER} re-joining group during Stable; client reason: {client})."
@@ -125,7 +125,7 @@ def test_a_line_of_100_kb_made_of_its_own_words_is_read_at_once(wording):
     fields = ("group_id", "_", "reason", "member_id", "group_instance_id")
     logger = whole.rpartition("(")[2][:-1]
     texts = (printed(wording, **dict.fromkeys(fields, long)), line(long, logger), line(f"{long}!", logger))
-    # What is quadratic takes twenty seconds and more.
+    # A quadratic match takes twenty seconds or more.
     within(2, lambda: [parse(text) for text in texts])
 
 

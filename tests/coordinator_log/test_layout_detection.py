@@ -70,7 +70,7 @@ def read(text: str, like: str = "default", in_zone: str = "UTC"):
 
 
 def rendered(name: str, golden: dict, level: str = "INFO") -> str | None:
-    """The line in this layout, or None where only Connect has it and the line is another program's."""
+    """Return the line in this layout; None if only Connect has the layout and another program printed the line."""
     message, logger = golden["message"], golden["logger"]
     if name in JSON:
         return json.dumps(JSON[name](message, logger))
@@ -215,7 +215,7 @@ def test_a_hostile_line_is_read_in_linear_time(beginning):
             read((beginning + end)[:131_000])
             read((beginning * 2 + end)[-131_000:])
 
-    # What is quadratic takes twenty seconds and more.
+    # A quadratic match takes twenty seconds or more.
     within(2, read_all)
 
 

@@ -177,7 +177,7 @@ def test_every_line_is_read_once_and_in_order_whatever_happens(tmp_path_factory,
             case "restart":
                 follower = Follower(path, kept(follower))
             case "rotate":
-                read += follower.poll()  # at most one rotation lies between two looks
+                read += follower.poll()  # at most one rotation lies between two reads
                 rotations += 1
                 path.rename(f"{path}.{rotations}")
                 path.touch()

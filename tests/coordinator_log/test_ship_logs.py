@@ -1,4 +1,4 @@
-"""`regroup ship-logs` against a real broker, with no right but to write to one topic."""
+"""`regroup ship-logs` against a real broker, with only the permission to write to one topic."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LINES = [line(f"{NEW}Stabilized group orders generation {k} with 3 members.") fo
 
 @pytest.fixture
 def ship(servers, tmp_path, monkeypatch):
-    """Run the command over some files as it is run once."""
+    """Run the command once over some files."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
 
     def run(topic: str, *files: Path, broker_id: int | None = None) -> int:
@@ -80,7 +80,8 @@ def test_following_sends_what_is_added_and_goes_on_after_a_kill(servers, tmp_pat
         finally:
             process.send_signal(how)
             process.wait(120)
-        # Nothing is sent before the one before is acknowledged, but its position may not have been kept.
+        # Nothing is sent before the previous line is acknowledged, but the position of that line may not have been
+        # stored.
         assert LINES[: number + 2] == list(dict.fromkeys(found))
     assert 130 == process.returncode
 

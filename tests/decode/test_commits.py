@@ -1,4 +1,4 @@
-"""Offset commits read as columns say what the record decoder says of each."""
+"""Offset commits decoded as columns have the values that the record decoder returns for each."""
 
 from __future__ import annotations
 

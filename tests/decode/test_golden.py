@@ -1,4 +1,4 @@
-"""Bytes that Kafka wrote read as what it meant."""
+"""Bytes that Kafka wrote are decoded to the values that it wrote."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever the bytes are: decoded or quarantined, at once and in little memory."""
+"""Any bytes are decoded or quarantined, quickly and in little memory."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_every_prefix_of_a_value_is_quarantined(record):
     key, value = record
     for end in range(len(value)):
         found = decode_record(key, value[:end])
-        # What is cut off a newer layout can leave an older one, whole: such a cut cannot be seen.
+        # A newer layout that is cut short can be a complete older layout; such a cut cannot be detected.
         if isinstance(found, Decoded):
             assert found.body.get("earlyAccess") or key[1] == 11
         else:
@@ -109,7 +109,7 @@ def test_any_bytes_come_back(number, raw, as_value):
 
 
 def greedy() -> dict[str, tuple[bytes, bytes]]:
-    """Records that claim much, or that hold as many of the smallest things as will fit."""
+    """Records that claim large sizes, or that contain as many of the smallest elements as fit."""
     members = written("string", "consumer", flexible=False) + struct.pack(">ihhq", 1, -1, -1, 0)
     head = struct.pack(">hihq", 0, 1, 1, 1)
     empty = (SIZE - 40) // 4

@@ -1,4 +1,4 @@
-"""Subscriptions and assignments of every protocol, in every version and with what clients left off."""
+"""Subscriptions and assignments of every protocol, in every version and without fields that clients omit."""
 
 from __future__ import annotations
 

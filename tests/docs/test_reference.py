@@ -1,4 +1,4 @@
-"""The written references say what the source says."""
+"""The generated references agree with the source."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ def pytest_generate_tests(metafunc):
 
 @pytest.fixture
 def matrix(request):
-    """Put a trial in before it is judged."""
+    """Add a trial to the matrix before its result is checked."""
     taken: list[tuple[str, Trial]] = []
 
     def take(point: str, trial: Trial) -> Trial:

@@ -1,4 +1,4 @@
-"""A disk of a test's own, which can lose power: everything that was not written to the device by then is lost."""
+"""A disk for one test, which can lose power: everything that was not written to the device by then is lost."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Disk:
 
 
 def unavailable() -> str:
-    """Why there can be no `Disk` here; empty where there can."""
+    """Return why this machine cannot have a `Disk`; empty if it can."""
     if os.geteuid() != 0:
         return "a disk of one's own takes root"
     missing = [tool for tool in TOOLS if shutil.which(tool) is None]

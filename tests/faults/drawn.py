@@ -17,15 +17,15 @@ from tests.faults.points import BUILDING, INGEST, MAINTAIN, done, killed
 from tests.faults.process import Job
 
 RECORDS_A_BATCH = 500
-"""So that a round has more batches than faults."""
+"""Small enough that a round has more batches than faults."""
 LONGEST_S = 15.0
-"""A job runs for at most so long before a fault that has no point."""
+"""Longest time that a job runs before a fault at a random time."""
 JOBS = ("ingest", "build", "maintain")
 
 
 @dataclass(frozen=True)
 class Round:
-    """One warehouse that faults happen to, and the broker whose history it reads."""
+    """One warehouse in which faults happen, and the broker whose history it reads."""
 
     warehouse: Path
     broker: Broker
@@ -40,7 +40,7 @@ class Round:
         return Job(command, self.warehouse, self.slow)
 
     def any_time(self, job: Job) -> bool:
-        """Wait for a random time; whether the job still runs."""
+        """Wait for a random time; return whether the job still runs."""
         until = time.monotonic() + self.order.uniform(0.2, LONGEST_S)
         return not job.until(lambda: time.monotonic() >= until) or job.process.poll() is None
 
@@ -51,7 +51,7 @@ class Round:
 
 
 Fault = Callable[[Round], bool]
-"""Something that happens in a round; whether the job ran when it happened."""
+"""A fault in a round. Returns whether the job ran when it happened."""
 
 
 def at_a_point(round_: Round) -> bool:
@@ -114,7 +114,7 @@ def two_copies(round_: Round) -> bool:
 
 
 def without_progress(round_: Round) -> bool:
-    """What the stream has done so far is lost after a kill."""
+    """The progress of the stream is lost after a kill."""
     runs = at_any_time(round_)
     shutil.rmtree(round_.warehouse / "_checkpoints" / "ingest", ignore_errors=True)
     return runs

@@ -1,4 +1,4 @@
-"""What each trial found, as a table at the end of the run; trials may have run in other processes."""
+"""The result of each trial, as a table at the end of the run; trials may have run in other processes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _matrix: defaultdict[str, list[Told]] = defaultdict(list)
 
 @dataclass(slots=True)
 class Trial:
-    """One disturbance and what came of it. `is_hit`: the job was where the point says when it was disturbed."""
+    """One disturbance and its result. `is_hit`: the job was at the intended point when it was disturbed."""
 
     found: Difference | None = None
     is_hit: bool = False

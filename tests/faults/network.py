@@ -1,4 +1,4 @@
-"""A network on this machine alone, whose packets pass through this process: delayed, lost, or none at all."""
+"""A network on this machine whose packets pass through this process, which delays, drops or blocks them."""
 
 from __future__ import annotations
 
@@ -26,10 +26,11 @@ TUN, NO_HEADER = 0x0001, 0x1000
 
 
 class Wire:
-    """From this namespace's addresses to `hosts` namespaces of their own, in which what `inside` begins with runs.
+    """A connection from this namespace's addresses to `hosts` separate namespaces, in which commands that begin with
+    `inside` run.
 
-    The kernel's own delays (netem) are not in every kernel; what is read from one end and written to another is. The
-    namespaces have no names: they are gone with this process, however that ends.
+    Not every kernel can delay packets itself (netem), but every kernel lets a process read packets at one end and write
+    them to another. The namespaces have no names: they are gone with this process, however that ends.
 
     `addresses` are those of this namespace, `own` of them, then that of each other one. `delay_s` and `loss` (a share)
     hold for packets in either direction; `is_cut` loses all, `cut` those between two addresses. `lost` counts.
@@ -97,7 +98,7 @@ class Wire:
             next_in = under_way[0][0] - time.monotonic() if under_way else 0.05
             for end in select.select(self._ends, (), (), max(0.0, next_in))[0]:
                 packet = os.read(end, 65_536)
-                if packet[0] >> 4 != 4:  # what IPv6 says of itself
+                if packet[0] >> 4 != 4:  # messages of IPv6 itself
                     continue
                 source, target = inet_ntoa(packet[12:16]), inet_ntoa(packet[16:20])
                 if self.is_cut or {source, target} in self.cut or self._chance.random() < self.loss:
@@ -110,7 +111,7 @@ class Wire:
 
 
 def unavailable() -> str:
-    """Why there can be no `Wire` here; empty where there can."""
+    """Return why this machine cannot have a `Wire`; empty if it can."""
     if os.geteuid() != 0:
         return "a network of one's own takes root"
     if not DEVICE.exists():

@@ -1,4 +1,4 @@
-"""Where a job is killed, told from outside by the files that come into a warehouse since it was armed."""
+"""The points at which a job is killed, recognized from outside by new files in the warehouse."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ STREAM = "_checkpoints/ingest/kafka/__consumer_offsets"
 BUILD = "_checkpoints/build"
 
 Armed = tuple[Callable[[], bool], Callable[[], bool]]
-"""What is waited for, and what must be so when the job is dead for the point to have been hit."""
+"""The condition to wait for, and the condition that must hold after the job's end if the point was hit."""
 Point = Callable[[Path], Armed]
 
 
@@ -28,7 +28,7 @@ def _numbered(folder: Path) -> int:
 
 
 def begun(warehouse: Path, stream: str = STREAM) -> int:
-    """Batches whose offsets are written."""
+    """Return the number of batches whose offsets are written."""
     return _numbered(warehouse / stream / "offsets")
 
 
@@ -37,23 +37,23 @@ def done(warehouse: Path, stream: str = STREAM) -> int:
 
 
 def is_open(warehouse: Path) -> bool:
-    """A batch of `ingest` is under way, and not the first: something is written already."""
+    """A batch of `ingest` is in progress, but not the first one: some rows are written already."""
     return begun(warehouse) > done(warehouse) > 0
 
 
 def versions(warehouse: Path, table: Table) -> int:
-    """How many there are; each table begins with the one that makes it."""
+    """Return the number of versions; the first version of a table creates it."""
     newest = max((warehouse / table.name / "_delta_log").glob("[0-9]*.json"), default=None)
     return 1 + int(newest.stem) if newest else 0
 
 
 def changes(warehouse: Path, table: Table) -> int:
-    """Its versions but for the one that makes it."""
+    """Return the number of versions without the one that creates the table."""
     return max(0, versions(warehouse, table) - 1)
 
 
 def parts(warehouse: Path, table: Table) -> int:
-    """Data files, also those that no version has."""
+    """Return the number of data files, including those that no version refers to."""
     return sum(1 for _ in (warehouse / table.name).glob("part-*.parquet"))
 
 
@@ -70,7 +70,7 @@ def written(table: Table, was: Callable[[Path], bool]) -> Point:
 
 
 def begins(table: Table) -> Point:
-    """Data of the table is there that no version has yet."""
+    """The table has data files that no version refers to yet."""
 
     def arm(warehouse: Path) -> Armed:
         files, before = parts(warehouse, table), versions(warehouse, table)
@@ -105,7 +105,7 @@ BEGINNING: dict[str, Point] = {
         lambda: done(warehouse) == 0,
     ),
 }
-"""Of `ingest`, in this order, in a warehouse that is not there yet."""
+"""Points of `ingest`, in this order, in a warehouse that does not exist yet."""
 
 INGEST: dict[str, Point] = {
     "offsets of a batch written": grows(begun, is_open),
@@ -133,7 +133,7 @@ MAINTAIN: dict[str, Point] = {
     for table in (COORDINATOR_RECORDS, GENERATIONS)
     for stage, point in (("begun", begins(table)), ("committed", written(table, lambda _: True)))
 }
-"""In the order in which it comes to them."""
+"""In the order in which the job reaches them."""
 
 
 def killed(
@@ -146,7 +146,8 @@ def killed(
     in_steps: bool = False,
     within: Sequence[str] = (),
 ) -> bool:
-    """Start the job and kill it at the point, once so many batches of `ingest` are done; whether it was there.
+    """Start the job, and kill it at the point after this number of batches of `ingest`; return whether it was at the
+    point.
 
     `in_steps` takes half as long again and misses no point that lasts less than a millisecond.
     """

@@ -1,4 +1,4 @@
-"""Regroup's jobs as processes of their own, watched from outside and killed with all their children."""
+"""Regroup's jobs in separate processes, watched from outside and killed with all their children."""
 
 from __future__ import annotations
 
@@ -17,14 +17,15 @@ from testing.waiting import wait_until
 ROOT = Path(__file__).parents[2]
 LONGEST_S = 300.0
 ONCE = ("ingest", "build", "analyze", "maintain")
-"""Commands that end only with `--once`."""
+"""Commands that end only if `--once` is given."""
 
 
 class Job:
-    """`regroup COMMAND` on one warehouse, in a process group of its own, of which JVM and workers are part.
+    """`regroup COMMAND` on one warehouse, in a separate process group that includes its JVM and workers.
 
-    It has `--once`, unless it always ends. `within` comes before the command line, `more` are further options; `is_following`: it does not end with what is
-    there now. `modules` is a folder whose modules every Python of the job finds first.
+    It has `--once`, unless it always ends. `within` comes before the command line, `more` are further options;
+    `is_following`: it does not end after the existing data. `modules` is a folder whose modules every Python of the job
+    finds first.
     """
 
     def __init__(
@@ -58,10 +59,11 @@ class Job:
             )
 
     def until(self, holds: Callable[[], object], *, in_steps: bool = False) -> bool:
-        """Wait for a condition; False where the job ended before it held.
+        """Wait for a condition; return False if the job ended before it held.
 
-        `in_steps` lets the job run a millisecond at a time and looks while it stands still, where it is left: what
-        lasts shorter than a look would be missed.
+        `in_steps` lets the job run a millisecond at a time, and checks the condition while the job is stopped; it stays
+        stopped when the condition holds. Otherwise a condition that holds for less time than a check takes would be
+        missed.
         """
         deadline = time.monotonic() + LONGEST_S
         while True:
@@ -77,29 +79,29 @@ class Job:
             time.sleep(0.001)
 
     def _tell(self, number: signal.Signals) -> None:
-        """To the job and its JVM at one instant."""
+        """Send a signal to the job and its JVM at the same time."""
         with suppress(ProcessLookupError):
             os.killpg(self.process.pid, number)
 
     def kill(self) -> None:
-        """As when the machine loses power."""
-        # To look for the others takes as long as a batch to end.
+        """Kill the job and all its children, as when the machine loses power."""
+        # The group is killed first: while the other processes are searched for, a batch could end.
         self._tell(signal.SIGKILL)
-        # Spark's Python workers are a process group apart, in the same session.
+        # Spark's Python workers are in a separate process group of the same session.
         for pid in _session(self.process.pid):
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         self.process.wait()
 
     def kill_those(self, program: bytes) -> int:
-        """SIGKILL to every process of the job in whose command line the program is; how many there were."""
+        """Send SIGKILL to every process of the job with the program in its command line; return their number."""
         found = [pid for pid in _session(self.process.pid) if program in _command(pid)]
         for pid in found:
             os.kill(pid, signal.SIGKILL)
         return len(found)
 
     def end(self) -> int:
-        """Let it come to its end, and what it started; its exit code."""
+        """Wait until the job and the processes that it started have ended; return its exit code."""
         try:
             code = self.process.wait(LONGEST_S)
         except subprocess.TimeoutExpired:
@@ -118,7 +120,7 @@ class Job:
 def finished(
     command: str, warehouse: Path, cluster: Cluster, *, attempts: int = 3, within: Sequence[str] = ()
 ) -> float:
-    """Start it again until it is done; seconds of the attempt that was."""
+    """Start the job again until it succeeds; return the seconds of the successful attempt."""
     for _ in range(attempts):
         began = time.monotonic()
         job = Job(command, warehouse, cluster, within=within)
@@ -128,7 +130,7 @@ def finished(
 
 
 def _session(leader: int) -> list[int]:
-    """Leader first, so that nobody is left to start others."""
+    """Return the processes of the session, the leader first, so that it cannot start others."""
     found = []
     for path in Path("/proc").glob("[0-9]*"):
         with suppress(ProcessLookupError):

@@ -1,4 +1,4 @@
-"""What must be in the tables however often a job was interrupted, and what of it is lost or there too often."""
+"""The rows that the tables must have however often a job was interrupted, and those that are lost or duplicated."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Rows = Mapping[str, list[dict[str, Any]]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Content:
-    """Bronze without what depends on batches, and the silver rows that follow from it; each entry as often as it is."""
+    """Bronze without anything that depends on batches, and the silver rows that follow from it, with their counts."""
 
     bronze: Counter[str]
     silver: Counter[str]
@@ -31,7 +31,7 @@ class Content:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """Entries of bronze that are missing or too many, and whether nothing at all differs, silver included."""
+    """The numbers of missing and of additional bronze entries, and whether bronze and silver are equal."""
 
     lost: int
     duplicated: int
@@ -39,7 +39,7 @@ class Difference:
 
 
 def recorded_content(name: str) -> Content:
-    """Of an undisturbed run, straight from the recorded history."""
+    """Return the content of an undisturbed run, computed from the recorded history."""
     capture = Capture(CAPTURES / name)
     (batch,) = split(capture, ("offsets", "log"), 1, None)
     return _content(bronze_of(batch, "kafka", capture.meta))

@@ -31,12 +31,12 @@ pytestmark = pytest.mark.faults
 
 MEMBERS = 3
 PEER_TIMEOUT_S, INTERVAL_S, RESEND_S = 1, 4, 4
-"""A fifteenth of the defaults and of the example configuration, in seconds: what each waits for the one before it to
-send, its time between two messages about one cluster, and that of `notify` between two messages about one alert.
+"""A fifteenth of the defaults and of the example configuration, in seconds: how long each waits for the previous one to
+send, its time between two messages about one cluster, and the time of `notify` between two messages about one alert.
 """
 WAITS = {"group_wait: 10s": "group_wait: 700ms", "group_interval: 1m": f"group_interval: {INTERVAL_S}s"}
 QUIET_S = 2 * INTERVAL_S + MEMBERS * PEER_TIMEOUT_S
-"""After so long, each has sent what it would send."""
+"""After this time, each Alertmanager has sent all that it will send."""
 GOSSIP = 9094
 OPTIONS = (
     f"--cluster.peer-timeout={PEER_TIMEOUT_S}s",
@@ -60,7 +60,7 @@ PARTITIONS: dict[str, Cut] = {
 
 
 class Cluster:
-    """Three members in networks of their own, the receiver of their messages, and `notify`, which tells all three."""
+    """Three members in separate networks, the receiver of their messages, and `notify`, which sends to all three."""
 
     def __init__(self, folder: Path, wire: Wire) -> None:
         self.wire = wire
@@ -99,7 +99,7 @@ class Cluster:
     def _peers(self, member: Alertmanager) -> int:
         with suppress(OSError), urlopen(f"{member.url}/api/v2/status", timeout=5) as response:
             cluster = json.load(response)["cluster"]
-            # Before that, it keeps what it would send.
+            # Until then, it holds messages back.
             return len(cluster["peers"]) if cluster["status"] == "ready" else 0
         return 0
 
@@ -116,7 +116,7 @@ class Cluster:
         write(self.warehouse, STORMS, [storm("orders", self.at, cluster=group, is_open=is_open)])
 
     def rounds(self, seconds: float) -> bool:
-        """Run `notify` for so long; whether all accepted what the last round sent."""
+        """Run `notify` for this time; return whether all accepted the alerts of the last round."""
         until, accepted = time.monotonic() + seconds, False
         while time.monotonic() < until:
             accepted = self.notifier.round()
@@ -124,7 +124,7 @@ class Cluster:
         return accepted
 
     def messages(self, of: str) -> list[str]:
-        """What came about the cluster of this name, in order."""
+        """Return the messages about the cluster of this name, in order."""
         bodies = self.received.bodies("/on-call")
         return [post["status"] for post in bodies if post["groupLabels"]["cluster"] == of]
 
@@ -137,7 +137,7 @@ class Cluster:
         )
 
     def tell(self, name: str, pairs: Cut, *, is_cut_at: str) -> None:
-        """An alert fires and ends; the network is cut while it does the one or the other."""
+        """Let an alert fire and end; cut the network while it does either."""
         self.at = now()
         for status in ("firing", "resolved"):
             self.cut(pairs if status == is_cut_at else ())
@@ -183,8 +183,8 @@ def test_an_alert_and_its_end_come_however_the_network_is_cut(matrix, cluster, p
 def most(pairs: Cut, is_cut_at: str) -> int:
     """Messages that may be repeated.
 
-    Where all are told of the end, each of those that are apart sends each state once. One that is not told of the end
-    says that the alert still fires, and the others contradict it with each message of `notify`.
+    If all get the end, each of the separated ones sends each state once. One that does not get the end reports that the
+    alert still fires, and the others contradict it with each message of `notify`.
     """
     if not pairs:
         return 0

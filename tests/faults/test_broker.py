@@ -1,4 +1,4 @@
-"""The broker fails, or the log is another one than before: the same tables, or a gap that coverage declares."""
+"""The broker fails, or the log is replaced by another: the tables are the same, or coverage declares a gap."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.faults
 
 @pytest.fixture
 def failing(tmp_path):
-    """A broker for one trial, that holds the recorded history and drops what is too old as soon as it may."""
+    """A broker for one trial, which holds the recorded history and deletes expired records as soon as it may."""
     overrides = {"log.cleaner.enable": "false", "log.retention.ms": -1, "log.retention.check.interval.ms": 200}
     with Broker(tmp_path / "broker", overrides=overrides | {"log.segment.delete.delay.ms": 0}) as broker:
         record(cluster_of(broker))
@@ -83,7 +83,7 @@ def test_a_log_that_begins_after_our_position_leaves_a_declared_gap(
 
 
 def expire(broker: Broker, admin: AdminClient) -> None:
-    """Everything in the offsets topic is older than a millisecond."""
+    """Make everything in the offsets topic expire, because it is older than a millisecond."""
     set_to = {"cleanup.policy": "delete", "retention.ms": "1"}
     changes = [ConfigEntry(k, v, incremental_operation=AlterConfigOpType.SET) for k, v in set_to.items()]
     topic = ConfigResource(ResourceType.TOPIC, OFFSETS_TOPIC, incremental_configs=changes)
@@ -125,7 +125,7 @@ def test_an_open_transaction_hides_nothing_behind_it(matrix, warehouse, failing,
     group.commit(offsets=[second], asynchronous=False)
     trial.seconds = finished("ingest", warehouse, cluster)
     trial.found = difference(before, content(warehouse))
-    # Both were read: a commit that may yet be rolled back, and the one behind it in the same partition.
+    # Both were read: a commit that may still be rolled back, and the one after it in the same partition.
     assert (0, 2) == (trial.found.lost, trial.found.duplicated)
     pending.abort_transaction(120)
     group.close()

@@ -1,4 +1,4 @@
-"""Several brokers, of which the one that coordinates a group is killed, and the next one's clock may be behind."""
+"""Several brokers: the coordinator of a group is killed, and the clock of the next coordinator may be behind."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ LIBRARY = next(Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1"), None)
 
 @contextmanager
 def clock(behind_s: int) -> Iterator[None]:
-    """Processes started herein see a clock that is behind; time goes on as ever."""
+    """Processes started in the block see a clock that is behind but runs at normal speed."""
     with pytest.MonkeyPatch.context() as patch:
         if behind_s:
             if LIBRARY is None:
@@ -50,7 +50,7 @@ def clock(behind_s: int) -> Iterator[None]:
 
 @pytest.fixture
 def brokers(tmp_path):
-    """Three; whoever was to lead a partition does so again soon after it is back."""
+    """Three brokers; the preferred leader of a partition leads it again soon after it is back."""
     overrides = {"log.cleaner.enable": "false", "log.retention.ms": -1, "group.initial.rebalance.delay.ms": 0}
     with Brokers(
         tmp_path / "brokers", brokers=3, overrides=overrides | {"leader.imbalance.check.interval.seconds": 2}
@@ -60,7 +60,7 @@ def brokers(tmp_path):
 
 
 def carried(brokers: Brokers) -> str:
-    """A group whose records are with `FIRST`, and with `NEXT` where that is gone."""
+    """Return a group whose coordinator is `FIRST`, and `NEXT` after `FIRST` is gone."""
     theirs = [p for p, nodes in brokers.replicas(OFFSETS_TOPIC).items() if nodes[:2] == [FIRST, NEXT]]
     names = (f"carried-{number}" for number in itertools.count())
     return next(name for name in names if partition_of(name, PARTITIONS) in theirs)
@@ -78,7 +78,7 @@ def test_a_killed_coordinator_changes_no_row(matrix, tmp_path, brokers, behind_s
     with following(followed, cluster) as job:
         group_id = lived(trial, tmp_path, brokers, lambda: job.until(lambda: read_to(followed) >= ends(cluster)))
         finished("build", followed, cluster)
-        # A killed member is in the group until its session ends, for which the coordinator writes the last record.
+        # A killed member is in the group until its session ends; the coordinator then writes the last record.
         wait_until(lambda: is_empty(cluster, group_id))
         assert job.until(lambda: read_to(followed) == ends(cluster)), job.tail()
     finished("build", followed, cluster)
@@ -94,7 +94,9 @@ def test_a_killed_coordinator_changes_no_row(matrix, tmp_path, brokers, behind_s
 
 
 def lived(trial: Trial, folder: Path, brokers: Brokers, read: Callable[[], object]) -> str:
-    """A group's life with three coordinators, of which the first is killed and later takes it over again; its id."""
+    """Run a group with three coordinators, the first of which is killed and later takes the group over again; return
+    its id.
+    """
     group_id = carried(brokers)
     plan = ConsumerPlan(group_id=group_id, topic=READ, partitions=4, members=3)
     group = RunningGroup(plan=plan, bootstrap_servers=brokers.bootstrap_servers, folder=folder, say=lambda _: None)
@@ -106,7 +108,7 @@ def lived(trial: Trial, folder: Path, brokers: Brokers, read: Callable[[], objec
         return False
 
     def wrote(event: str) -> None:
-        """Something to commit, and all that has been written is read."""
+        """Write records to commit, and wait until everything written is read."""
         for number in range(100):
             producer.produce(READ, f"{event} {number}".encode())
         assert 0 == producer.flush(120)
@@ -151,13 +153,13 @@ def following(warehouse: Path, cluster: Cluster) -> Iterator[Job]:
 
 
 def ends(cluster: Cluster) -> Counter[int]:
-    """Where each partition that holds anything ends."""
+    """Return the end offset of each partition with records."""
     found = topic_ends(admin(cluster.client()), OFFSETS_TOPIC)
     return Counter({partition: high for partition, (_, high) in found.ends.items() if high})
 
 
 def read_to(warehouse: Path) -> Counter[int]:
-    """Up to where coverage says that each partition was read."""
+    """Return the offset up to which each partition was read, according to coverage."""
     found: Counter[int] = Counter()
     for span in spans(warehouse) if has(warehouse, COVERAGE.name, "_delta_log", f"{0:020}.json") else ():
         if span["source"] == OFFSETS_TOPIC:
@@ -166,7 +168,7 @@ def read_to(warehouse: Path) -> Counter[int]:
 
 
 def record_times(warehouse: Path) -> list[datetime]:
-    """Of the group's records, in the order in which they were written."""
+    """Return the times of the group's records, in the order in which they were written."""
     path = table_path(warehouse, COORDINATOR_RECORDS)
     rows = DeltaTable(path).to_pyarrow_table(columns=["source_offset", "record_at"]).to_pylist()
     return [row["record_at"] for row in sorted(rows, key=lambda row: row["source_offset"])]

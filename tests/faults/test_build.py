@@ -1,4 +1,4 @@
-"""`build` where bronze is read again under it: the silver tables of a quiet one."""
+"""`build` while bronze is read again: the silver tables are those of an undisturbed build."""
 
 from __future__ import annotations
 

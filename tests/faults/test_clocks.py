@@ -1,4 +1,4 @@
-"""Records whose times go back by minutes, as of a coordinator whose clock is behind that of the one before it."""
+"""Records whose times go back by minutes, as when a coordinator's clock is behind that of its predecessor."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.faults
 
 @pytest.fixture(scope="module")
 def at_once(spark, tmp_path_factory) -> dict[str, list[str]]:
-    """Silver of one batch, in which no length is negative."""
+    """Return silver of one batch, in which no length is negative."""
     warehouse = tmp_path_factory.mktemp("at_once") / "warehouse"
     tables = replayed(spark, warehouse, batches=1, seed=None, capture=BACK)
     assert negative(warehouse) == []
@@ -32,7 +32,7 @@ def at_once(spark, tmp_path_factory) -> dict[str, list[str]]:
 
 
 def negative(warehouse) -> list[str]:
-    """Lengths of time below zero, by table and column."""
+    """Return the negative lengths of time, by table and column."""
     return [
         f"{table.name}.{column} {row}"
         for table in SILVER

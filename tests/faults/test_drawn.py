@@ -1,4 +1,4 @@
-"""Rounds of faults drawn at random, for as long as asked: after each, the tables are those of a quiet run."""
+"""Rounds of random faults, for the requested time: after each, the tables are those of an undisturbed run."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.maintain.conftest import silver_again
 pytestmark = [pytest.mark.faults, pytest.mark.drawn]
 
 MOST = 6
-"""Most faults of a round."""
+"""Highest number of faults in a round."""
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,6 @@
 """The first read and the first build, which need no Spark, killed at any point: the tables are those of a quiet run.
 
-`ingest` and `build` do them one after the other in commands of their own, `up` in one.
+`ingest` and `build` do them in two commands, `up` does both in one.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def record(cluster: Cluster) -> None:
 
 
 class Quiet(NamedTuple):
-    """A run that nobody disturbed: its warehouse after `ingest` and after `build`, and what bronze says."""
+    """An undisturbed run: its warehouse after `ingest` and after `build`, and the content of bronze."""
 
     read: Path
     built: Path
@@ -123,7 +123,7 @@ def files(folder: Path) -> int:
 
 
 def killed_at(job: Job, warehouse: Path, count: int) -> bool:
-    """Kill the job when the warehouse has so many files; whether it still ran then."""
+    """Kill the job when the warehouse has this number of files; return whether it still ran then."""
     there = job.until(lambda: files(warehouse) >= count) and job.process.poll() is None
     job.kill()
     return there

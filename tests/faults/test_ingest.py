@@ -1,4 +1,4 @@
-"""`ingest` as a process, disturbed at points that can be seen from outside: the tables are those of a quiet run."""
+"""`ingest` as a process, disturbed at points that are visible from outside: the tables are as in a quiet run."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_two_copies_at_once_change_no_row(matrix, warehouse, recorded, undisturb
 def test_a_torn_delta_log_is_refused_by_name_and_good_again_without_it(
     matrix, warehouse, recorded, undisturbed, left, number
 ) -> None:
-    """As a disk leaves it that lost power before it wrote what was renamed."""
+    """As after a power loss: the file was renamed, but its content was not written."""
     trial = matrix(f"newest Delta log file torn to {left:.1%}", Trial())
     trial.is_hit = killed("ingest", warehouse, recorded, INGEST["coordinator_records written"])
     newest = max((warehouse / "coordinator_records" / "_delta_log").glob("[0-9]*.json"))
@@ -149,7 +149,7 @@ def small_disk(folder: Path, size: str):
 def test_a_full_disk_stops_and_goes_on_when_there_is_space(
     matrix, warehouse, recorded, undisturbed, size, number
 ) -> None:
-    """The smaller it is, the sooner it is full: when tables are made, or in this batch or that."""
+    """The smaller the disk, the earlier it is full: while tables are created, or in an early or late batch."""
     trial = matrix(f"disk full at {size}", Trial())
     with small_disk(warehouse, size):
         job = Job("ingest", warehouse, recorded)

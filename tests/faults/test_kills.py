@@ -1,4 +1,4 @@
-"""One warehouse's life in which each job is killed at each of its points: the tables are those of a quiet run.
+"""One warehouse in which each job is killed at each of its points: the tables are those of an undisturbed run.
 
 One life takes minutes where a warehouse for each kill would take many, and what a kill leaves meets all the others.
 """
@@ -31,9 +31,9 @@ pytestmark = pytest.mark.faults
 
 RECORDS_A_BATCH = 1_000
 FILES = 12
-"""More than `maintain` leaves alone."""
+"""More files than `maintain` leaves uncompacted."""
 ORPHANS = 3_000
-"""Files that no version has: enough to be killed between two of them."""
+"""Number of files that no version refers to: enough that the job can be killed between two of them."""
 ROUNDS = 3
 VACUUM = "maintain: some of the old files removed"
 DAY_S = 86_400
@@ -126,7 +126,7 @@ def tell(trials: dict[str, Trial], names, seconds: float, found: Difference) -> 
 
 
 def scatter(warehouse: Path) -> None:
-    """A table of silver in as many files as of a dozen batches."""
+    """Split a silver table into as many files as a dozen batches would write."""
     path = table_path(warehouse, GENERATIONS)
     rows = DeltaTable(path).to_pyarrow_table()
     DeltaTable(path).delete()
@@ -135,7 +135,7 @@ def scatter(warehouse: Path) -> None:
 
 
 def leave(warehouse: Path) -> None:
-    """As of writers that were killed before their commit, days ago."""
+    """Write files as of writers that were killed before their commit, days ago."""
     old = time.time() - 3 * DAY_S
     for number in range(ORPHANS):
         file = Path(table_path(warehouse, COVERAGE)) / f"part-orphan-{number}.parquet"

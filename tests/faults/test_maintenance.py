@@ -1,4 +1,4 @@
-"""`maintain` and `erase` killed while they write: every table can be read, and ends as in a quiet run."""
+"""`maintain` and `erase` killed while they write: every table can be read, and ends as in an undisturbed run."""
 
 from __future__ import annotations
 
@@ -29,29 +29,29 @@ pytestmark = pytest.mark.faults
 CLUSTER = Cluster(name="kafka", bootstrap_servers="127.0.0.1:1")
 """Neither job asks a broker."""
 BATCHES = 12
-"""Files of each table: more than `maintain` leaves alone."""
+"""Files of each table: more than `maintain` leaves uncompacted."""
 KILLS = 3
-"""In a row, before the job is left to end."""
+"""Kills in a row, before the job may end."""
 LATER_S = 0.2
-"""At most so long after a file has come."""
+"""Longest time in seconds from a new file to the kill."""
 CLUSTERED = (*FILLED, GENERATIONS)
 
 Rows = Mapping[str, list[str]]
 
 
 def stored(warehouse: Path) -> Rows:
-    """Every row of every table, in no order that its files have."""
+    """Return every row of every table, independent of the order in its files."""
     tables = [table for table in existing_tables(warehouse) if table not in OPERATIONS]
     return {table.name: sorted(map(repr, rows(warehouse, table))) for table in tables}
 
 
 def written(warehouse: Path) -> int:
-    """Files of tables, and of their logs, that there are or were."""
+    """Return the number of files of tables and of their logs that exist or existed."""
     return sum(len(list((warehouse / t.name).rglob("*.*"))) for t in existing_tables(warehouse) if t not in OPERATIONS)
 
 
 class Killing:
-    """A job and the warehouse it starts with: what it makes of it undisturbed, and how many files it adds at most."""
+    """A job and the warehouse it starts with: its result undisturbed, and the most files that it adds."""
 
     def __init__(self, command: str, base: Path, folder: Path, more: tuple[str, ...] = ()) -> None:
         self._command, self.base, self._more = command, base, more

@@ -20,7 +20,7 @@ from tests.jobs.conftest import record
 pytestmark = pytest.mark.faults
 
 CUT_S = 20.0
-"""Longer than `ingest` waits before it doubts that there is more, shorter than before it gives up."""
+"""Longer than `ingest` waits before it checks the ends of the logs, but shorter than until it gives up."""
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def wire(tmp_path):
 
 @pytest.fixture
 def afar(tmp_path, wire):
-    """The cluster at this end of the wire, with the recorded history; jobs run at the other end."""
+    """A cluster at this end of the wire, with the recorded history; jobs run at the other end."""
     overrides = {"log.cleaner.enable": "false", "log.retention.ms": -1}
     with Broker(tmp_path / "broker", overrides=overrides, host=wire.here) as broker:
         cluster = cluster_of(broker)
@@ -66,7 +66,7 @@ def test_a_long_cut_is_reported_and_read_on_after(matrix, warehouse, wire, afar,
     trial = matrix("network cut within a batch, until ingest gives up", Trial())
     job = within_a_batch(trial, warehouse, wire, afar)
     assert 2 == job.end(), job.tail()
-    # Whichever of its two topics it asked first.
+    # The error names whichever of the two topics was requested first.
     assert re.search("Kafka sent nothing of (__consumer_offsets|regroup-events) for 90 s", job.tail())
     assert "Traceback" not in job.text()
     wire.is_cut = False

@@ -1,4 +1,6 @@
-"""The machine loses power while a job writes: the tables are those of a quiet run, or one sentence says what to do."""
+"""The machine loses power while a job writes: the tables are those of an undisturbed run, or one sentence says what to
+do.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,7 @@ def disk(tmp_path) -> Iterator[Disk]:
 
 
 def finished_as_told(command: str, warehouse: Path, cluster) -> float:
-    """Run the job until it is done; where it refuses torn files, delete what it names."""
+    """Run the job until it succeeds; if it refuses torn files, delete those that it names."""
     for _ in range(9):
         began = time.monotonic()
         job = Job(command, warehouse, cluster)

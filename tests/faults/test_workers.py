@@ -1,4 +1,4 @@
-"""Python workers of Spark that do not start, or are killed again and again: repeated, told in one sentence, no trace."""
+"""Python workers of Spark that do not start, or are killed repeatedly: work is repeated, and no trace is printed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A part of `regroup bench fuzz-captures` and `fuzz-settings`, another one each time: REGROUP_SEED repeats it."""
+"""A random part of `regroup bench fuzz-captures` and `fuzz-settings`; REGROUP_SEED repeats the same part."""
 
 from __future__ import annotations
 

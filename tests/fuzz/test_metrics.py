@@ -1,4 +1,4 @@
-"""A part of `regroup bench malformed-metrics`, another one each time: REGROUP_SEED repeats it."""
+"""A random part of `regroup bench malformed-metrics`; REGROUP_SEED repeats the same part."""
 
 from __future__ import annotations
 

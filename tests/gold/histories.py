@@ -1,4 +1,4 @@
-"""Silver rows of groups as they would be recorded, from a few words about what happened to them."""
+"""Silver rows of groups as they would be recorded, from a short script of events."""
 
 from __future__ import annotations
 
@@ -37,7 +37,9 @@ class EagerGroup:
     def leaves(
         self, index: int, at: int, *, how: str = "left", silent_ms: int | None = None, trigger: str = "member_left"
     ) -> None:
-        """The member stops at `at` and is dropped `silent_ms` later, by itself once its callback is done."""
+        """The member stops at `at` and is removed `silent_ms` later; without it, the member leaves once its callback is
+        done.
+        """
         silent_ms = self.callback_ms if silent_ms is None else silent_ms
         gone, start = self.up.pop(index), START + at + silent_ms
         self._event(start, how, gone)

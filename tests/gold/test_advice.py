@@ -1,4 +1,4 @@
-"""What is recommended to groups whose right answer is known, and that the same history always gives the same rows."""
+"""Advice for groups for which the right advice is known; and the same history always gives the same rows."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_static_membership_is_recommended_where_every_rebalance_stops_everybody_
     assert static["is_recommended"]
     assert static["lost_predicted_high"] < static["lost_now"] / 2
     assert static["rebalances_predicted"] == 0
-    # Ten restarts of sixty seconds, five partitions each, and nothing else stands still.
+    # Ten restarts of sixty seconds, with five partitions each, and no other partition stops.
     assert static["lost_predicted"] == pytest.approx(10 * 60 * 5, rel=0.05)
 
 
@@ -66,7 +66,7 @@ def test_faster_heartbeats_spare_what_waiting_for_them_costs_and_only_that() -> 
     assert waiting["settings"]["java"] == "heartbeat.interval.ms=1000"
     assert waiting["is_recommended"]
     assert waiting["rebalances_predicted"] == waiting["rebalances_now"]
-    # Of each wait of up to 2.9 s two thirds; what the restarted instance itself misses stays.
+    # Two thirds of each wait of up to 2.9 s are saved; the loss of the restarted instance itself remains.
     assert 0.2 * waiting["lost_now"] < waiting["saving"] < 0.67 * waiting["lost_now"]
     held_up = saved(notice_ms=300, callback_ms=8_000)
     assert not held_up.get("lower_heartbeat_interval", {}).get("is_recommended"), "their callbacks take the time"
@@ -105,7 +105,7 @@ def test_no_advice_is_given_where_the_replay_does_not_reproduce_what_happened(fa
     silver = fast.silver()
     for stall in silver["stalls"]:
         if stall["stopped_ms"] is not None:
-            # Work stood still for longer than anything in the churn explains.
+            # Work stopped for longer than anything in the churn explains.
             stall["resumed_at_earliest"] += 900_000
             stall["stopped_ms"] += 900_000
     rows = advice_rows(silver, BrokerSettings(), SavingThreshold(), QUIET_MS)

@@ -1,4 +1,4 @@
-"""Parts of the analysis beside batches: some seconds each, in the time that batches leave, and never none at all."""
+"""Parts of the analysis next to batches: some seconds each, in the time that batches leave, but always some time."""
 
 from __future__ import annotations
 

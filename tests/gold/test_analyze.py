@@ -1,4 +1,4 @@
-"""`analyze` on real tables: the same gold whenever it ran, and nothing done twice."""
+"""`analyze` on real tables: the same gold whenever it runs, and no work is done twice."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ NAME, CLUSTER = "rolling_restart", "kafka"
 
 
 def gold(warehouse: Path) -> dict[str, list[str]]:
-    """Every gold row, in no order that its files have."""
+    """Return every gold row, independent of the order in its files."""
     tables = {
         t.name: DeltaTable(table_path(warehouse, t)).to_pyarrow_table(columns=list(t.names)) for t in GROUP_TABLES
     }
@@ -122,6 +122,6 @@ def test_gold_is_the_same_whenever_it_was_analysed_and_settles(spark, warehouse,
     others = [row for row in step_by_step["deploys"] if group not in row]
     assert others == [row for row in gold(warehouse)["deploys"] if group not in row]
 
-    # A group that loses so little is told to leave it; one that counts every second may not be.
+    # With the default threshold, a group that loses so little gets no recommendation; with a threshold of 0 it may.
     analyze(spark, replace(settings, worth_resource_seconds=0.0, worth_ratio=0.0))
     assert gold(warehouse) != step_by_step, "another threshold is another advice"

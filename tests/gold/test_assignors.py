@@ -1,4 +1,4 @@
-"""What changes hands under each assignor."""
+"""Which resources change their owner under each assignor."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hours of `group_health`: each adds up, splits at its boundary, and is not healthier than what is known."""
+"""Hours of `group_health`: sums are right, spans are split at the hour, and no hour looks healthier than known."""
 
 from __future__ import annotations
 

@@ -67,10 +67,10 @@ def test_a_killed_process_may_be_back_before_its_death_is_noticed() -> None:
 
 def test_a_thousand_fresh_client_ids_take_time_in_proportion() -> None:
     lives = [life(f"c{i}", i, i + 1) for i in range(4_000)]
-    # What is quadratic takes six seconds.
+    # A quadratic search takes six seconds.
     assert 4_000 == len(within(1.5, lambda: instances(lives)))
 
 
 def test_long_client_ids_take_time_in_proportion() -> None:
-    # What is quadratic takes seconds.
+    # A quadratic search takes seconds.
     assert len(within(0.5, lambda: instances([life("a" * 32_000, 1, 2), life("a" * 31_999, 3)]))) == 2

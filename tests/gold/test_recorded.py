@@ -22,7 +22,7 @@ TWINS = {
 
 
 def advice(sources: str) -> dict[str, dict[str, Any]]:
-    """From the dynamic eager group's own rows."""
+    """Return the advice from the rows of the dynamic eager group."""
     rows = silver_of(batches(NAME, sources=sources), NAME)
     mine = {name: [row for row in found if row["group_id"] == SOURCE] for name, found in rows.items()}
     settings = broker(Capture(CAPTURES / NAME).meta["broker_overrides"])
@@ -38,7 +38,7 @@ def predicted(request) -> dict[str, dict[str, Any]]:
 
 @pytest.fixture(scope="module")
 def lost() -> dict[str, float]:
-    """Partition-seconds lost from the first restart on, by group, from the clients' own callbacks."""
+    """Return the partition-seconds lost from the first restart on, by group, according to the clients' callbacks."""
     groups = truth(NAME)["groups"]
     first = min(e["ms"] for e in groups[SOURCE]["member_events"] if e["what"] == "left") - 1_000
     return {name: sum(_lengths(g["stops"], first)) / 1000 for name, g in groups.items()}
@@ -95,7 +95,7 @@ def test_nothing_is_recommended_that_would_lose_more(predicted) -> None:
 
 
 def test_an_application_of_kafka_streams_is_replayed_task_by_task() -> None:
-    """Its instances may run each other's tasks; protocols that it cannot use are not held out to it."""
+    """Its instances may run each other's tasks; protocols that it cannot use are not offered."""
     rows = silver_of(batches("streams"), "streams")
     until = max(row["last_record_at"] for row in rows["groups"])
     terms = {"broker": broker({}), "config": AnalysisConfig(), "since_ms": 0, "until_ms": until}

@@ -1,4 +1,4 @@
-"""What changes of a group's settings are found, and whether each made absences cheaper."""
+"""Which changes of a group's settings are found, and whether each made absences cheaper."""
 
 from __future__ import annotations
 

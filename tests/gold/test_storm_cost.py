@@ -1,4 +1,4 @@
-"""What a storm cost, added up by DuckDB, is what adding it up row by row gives."""
+"""The cost of a storm as DuckDB sums it equals the sum row by row."""
 
 from __future__ import annotations
 
@@ -58,7 +58,9 @@ def history(random: Random) -> tuple[list[dict], list[dict]]:
 
 
 def by_hand(generations, stalls, begin: int, end: int) -> tuple[int, float, float, float]:
-    """Rebalances, resource-seconds lost, most of them, and the share of the time in which one was under way."""
+    """Return the rebalances, the resource-seconds lost, their upper bound, and the share of the time with a rebalance
+    in progress.
+    """
     mine = [g for g in generations if g["group_id"] in HIT and begin <= g["joined_at"] <= end]
     numbers = {(g["group_id"], g["incarnation"], g["generation_id"]) for g in mine}
     lost = [

@@ -1,4 +1,4 @@
-"""`storms` on real tables: the same rows whichever batches silver came in, and nothing looked at twice."""
+"""`storms` on real tables: the same rows in whatever batches silver was written, and no row is scanned twice."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def stormy() -> list[Any]:
 
 
 class Warehouse:
-    """Silver in some batches; what Spark does for the product is done by deltalake here, which is ready sooner."""
+    """Silver in some batches; deltalake does Spark's part of the work here, because it starts sooner."""
 
     def __init__(self, folder: Path, groups: list[Any]) -> None:
         self.folder, self.described, self.groups = folder, 0, groups

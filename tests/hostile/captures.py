@@ -1,4 +1,4 @@
-"""Captures that a stranger may send: a recorded one with one file exchanged. Each function changes the folder."""
+"""Hostile captures: a recorded one with one file replaced. Each function changes the folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A capture is what a stranger sends: `replay` reads it, quarantines lines of it, or says in one sentence why not."""
+"""A capture is untrusted: `replay` reads it, quarantines some of its lines, or says in one sentence why it cannot."""
 
 from __future__ import annotations
 

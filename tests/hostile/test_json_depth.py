@@ -1,4 +1,4 @@
-"""One bound on nesting for whatever reads JSON from outside: messages, captures and requests."""
+"""One limit on nesting for all JSON from outside: messages, captures and requests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A leader may assign any partitions to anybody: what is too large, or does not exist, is marked and costs nothing."""
+"""A leader may assign any partitions to anybody: too large or nonexistent assignments are marked and cost nothing."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_owned_partitions_that_are_too_many_leave_the_generation_without_a_cost(
 
 
 def test_an_open_stop_is_void_where_an_assignment_is_not_known() -> None:
-    """It may have been handed out: that nobody has it yet would be a guess."""
+    """The resource may have been assigned; to claim that it still has no owner would be a guess."""
     few, hostile = partitions(range(6)), partitions(range(60_000))
     rows = silver([generation(1, REAL), generation(2, few), generation(3, hostile), generation(4, REAL)])
     assert [s["index"] for s in rows["stalls"] if s["resumed_generation_id"] is None] == []

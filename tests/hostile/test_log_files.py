@@ -1,4 +1,4 @@
-"""Log files that are named in the settings or to `ship-logs`: a pipe or a device in their place never hangs a job."""
+"""Log files that the settings or `ship-logs` name: a pipe or a device in their place never blocks a job."""
 
 from __future__ import annotations
 

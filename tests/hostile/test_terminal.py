@@ -33,7 +33,7 @@ def test_every_hidden_character_has_a_sign() -> None:
 
 
 UNASSIGNED = [code for code in range(sys.maxunicode) if not chr(code).isprintable() and code >= 0xA0]
-"""Unprintable for Python, but hidden from nobody: unassigned and private characters, and wide spaces."""
+"""Unprintable for Python, but visible: unassigned and private characters, and wide spaces."""
 
 
 @pytest.mark.parametrize("how", ["said", "raised", "an unknown argument", "an unexpected failure", "by a library"])

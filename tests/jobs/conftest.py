@@ -27,13 +27,13 @@ HISTORY = (COORDINATOR_RECORDS, OFFSET_COMMITS, COORDINATOR_EVENTS)
 
 
 def silver(warehouse: Path) -> dict[str, list[str]]:
-    """Every silver row, in no order that its files have."""
+    """Return every silver row, independent of the order in its files."""
     tables = {t.name: DeltaTable(table_path(warehouse, t)).to_pyarrow_table(columns=list(t.names)) for t in SILVER}
     return {name: sorted(map(repr, rows.to_pylist())) for name, rows in tables.items()}
 
 
 def differing(expected: dict[str, list[str]], found: dict[str, list[str]]) -> dict[str, list[str]]:
-    """By table the rows that only one side has, each behind the side's sign; empty = the same tables."""
+    """Return by table the rows that only one side has, each after the side's sign; empty if the tables are equal."""
     sides = {
         name: [f"- {row}" for row in expected[name] if row not in set(found[name])]
         + [f"+ {row}" for row in found[name] if row not in set(expected[name])]
@@ -46,7 +46,7 @@ def differing(expected: dict[str, list[str]], found: dict[str, list[str]]) -> di
 def replayed(
     spark, warehouse: Path, *, batches: int, seed: int | None, capture: Capture = RECORDED
 ) -> dict[str, list[str]]:
-    """The recorded history through `replay`, in so many batches."""
+    """Replay the recorded history in this number of batches."""
     create_tables(spark, warehouse, (*BRONZE, *SILVER, *REASSIGNMENT_TABLES))
     settings = Settings(warehouse=warehouse)
     for batch in split(capture, ("offsets", "log"), batches, seed):
@@ -56,7 +56,7 @@ def replayed(
 
 @pytest.fixture(scope="session")
 def expected(spark, tmp_path_factory) -> dict[str, list[str]]:
-    """From one undisturbed batch."""
+    """The tables of one undisturbed batch."""
     return replayed(spark, tmp_path_factory.mktemp("expected") / "warehouse", batches=1, seed=None)
 
 
@@ -78,7 +78,7 @@ def record(cluster: Cluster, capture: Capture = RECORDED) -> None:
     for made in admin.create_topics(topics).values():
         made.result(120)
     # Only an admin client's id may write to an internal topic.
-    own = {"client.id": "__admin_client", "enable.idempotence": True}  # what is sent again keeps its place
+    own = {"client.id": "__admin_client", "enable.idempotence": True}  # a record that is sent again keeps its position
     producer = Producer({"bootstrap.servers": cluster.bootstrap_servers, **own})
     failed = []
 
@@ -96,7 +96,7 @@ def record(cluster: Cluster, capture: Capture = RECORDED) -> None:
 
 
 def built(spark, settings: Settings):
-    """What `up` does with each batch."""
+    """Do what `up` does with each batch."""
 
     def build(new) -> None:
         history = {table: new[table] for table in HISTORY if table in new}

@@ -1,4 +1,4 @@
-"""Appended once, however often it is tried: without Spark on a machine of one's own, by Spark on Databricks."""
+"""Rows are appended once, however often it is tried: without Spark in local mode, with Spark on Databricks."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_a_version_that_is_there_writes_nothing(spark, warehouse, is_here, table
     for version in (1, 1, 2, 2, 1):
         add(Once("reader", version))
     add(Once("another", 1))
-    # The next batch may be many rows where this one was few, and is tried again after a crash all the same.
+    # The next batch may have many rows although this one had few, and it is also repeated after a crash.
     add(Once("another", 1), is_by_spark=not is_by_spark)
     assert 3 == DeltaTable(path).to_pyarrow_table().num_rows
     found = read(spark, warehouse, table).toArrow().select(table.names).cast(one.schema)

@@ -1,4 +1,4 @@
-"""A table is opened once for as long as it stands, and is never an older one than there is."""
+"""A table is opened once for as long as it does not change, and the newest version is always returned."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Under a policy no table but bronze holds an address, and a rebuild brings another policy into all rows."""
+"""Under a policy, only bronze contains addresses, and a rebuild applies another policy to all rows."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def settings(warehouse, monkeypatch) -> Settings:
 
 
 def described(warehouse) -> str:
-    """All that silver, gold and the memory of jobs hold, as text."""
+    """Return the whole content of silver, gold and the jobs' caches as text."""
     tables = [t for t in (*SILVER, *REASSIGNMENT_TABLES, *GOLD) if DeltaTable.is_deltatable(table_path(warehouse, t))]
     rows = [repr(DeltaTable(table_path(warehouse, t)).to_pyarrow_table().to_pylist()) for t in tables]
     logs = [p.read_text() for t in tables for p in (warehouse / t.name / "_delta_log").glob("*.json")]

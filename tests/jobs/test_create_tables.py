@@ -1,4 +1,4 @@
-"""Tables are as they are defined, whoever made them; one that a killed process had begun to make the next one makes."""
+"""Tables agree with their definitions, whoever creates them, also after a process was killed while it created one."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from testing.warehouses.volume import refuse_in
 
 
 def begun(path: str, *, seconds_ago: float) -> Path:
-    """As Delta leaves it before the first commit has its name."""
+    """Leave a table as Delta does before its first commit is renamed into place."""
     log = Path(path) / "_delta_log"
     (log / "_staged_commits").mkdir(parents=True)
     half = log / ".00000000000000000000.json.3f1c.tmp"
@@ -43,7 +43,7 @@ def begun(path: str, *, seconds_ago: float) -> Path:
 
 @pytest.fixture
 def on_a_volume(monkeypatch) -> None:
-    """Where Spark makes tables."""
+    """A folder in which Spark creates tables."""
     refuse_in(monkeypatch)
 
 
@@ -116,7 +116,7 @@ CLUSTERED = [table for table in ALL if table.cluster_by]
 
 @pytest.fixture(scope="module")
 def made_by_spark(spark, tmp_path_factory) -> Path:
-    """All tables as Databricks makes them, which takes half a minute; each test has its own copy."""
+    """All tables as Databricks creates them, which takes half a minute; each test has its own copy."""
     folder = tmp_path_factory.mktemp("clustered") / "warehouse"
     with pytest.MonkeyPatch.context() as patched:
         refuse_in(patched)

@@ -1,5 +1,5 @@
-"""Defects of deltalake that the writer of local tables works around. A test that fails here after an upgrade says that
-the defect is mended: then look whether the workaround can go (docs/decisions/003-written-without-spark.md).
+"""Defects of deltalake that the writer of local tables works around. If a test fails here after an upgrade, the defect
+is fixed: then check whether the workaround can be removed (docs/decisions/003-written-without-spark.md).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from deltalake.exceptions import DeltaError
 
 
 def test_of_two_compactions_of_the_same_files_both_win(tmp_path) -> None:
-    """`jobs.tables.local_rewrite` commits only if nobody did meanwhile."""
+    """`jobs.tables.local_rewrite` commits only if there was no other commit meanwhile."""
     for number in range(4):
         deltalake.write_deltalake(tmp_path, pa.table({"n": [number]}), mode="append")
     first, second = deltalake.DeltaTable(tmp_path), deltalake.DeltaTable(tmp_path)

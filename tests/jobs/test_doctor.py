@@ -1,4 +1,4 @@
-"""What is missing is named, with the step that helps, as a broker with rules answers."""
+"""Missing things are named with the step that helps, against a broker with ACLs."""
 
 from __future__ import annotations
 

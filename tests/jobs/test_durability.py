@@ -1,4 +1,4 @@
-"""Torn files of tables and streams are refused by name, and what is written outlives a loss of power."""
+"""Torn files of tables and streams are refused by name, and committed rows survive a power loss."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from jobs.tables.transactions import table_lock
 
 @pytest.fixture
 def newest(warehouse) -> Path:
-    """The newest commit of a table of two, with a checksum as Hadoop keeps it."""
+    """Return the newest commit of a table with two, with a checksum as Hadoop stores it."""
     table = warehouse / "coordinator_records"
     for number in range(2):
         write_deltalake(table, pa.table({"n": [number]}), mode="append")
@@ -110,7 +110,7 @@ def test_a_table_goes_on_without_the_name_of_its_checkpoint(warehouse, newest, l
 
 @pytest.fixture
 def progress(warehouse) -> Path:
-    """Spark's own of a stream, of whose two sources the second has brought nothing yet."""
+    """Spark's progress files of a stream with two sources, the second of which has no data yet."""
     folder = warehouse / "_checkpoints" / "ingest" / "kafka" / "topic"
     for name, text in (("offsets", 'v1\n{"conf":{}}\n{"places":{}}\n-'), ("commits", 'v1\n{"nextBatchWatermarkMs":0}')):
         (folder / name).mkdir(parents=True)

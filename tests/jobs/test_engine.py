@@ -1,4 +1,4 @@
-"""DuckDB as jobs ask it: every column of a table, whatever its files have, and views that nobody else sees."""
+"""DuckDB in jobs: every column of a table, whatever columns its files have, and private views."""
 
 from __future__ import annotations
 

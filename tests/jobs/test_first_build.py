@@ -28,7 +28,7 @@ BUILT = (*SILVER, *REASSIGNMENT_TABLES, MARKS)
 
 
 def add_bronze(warehouse, batch, meta) -> None:
-    """What `ingest` would have written of one batch."""
+    """Write the rows of one batch as `ingest` would have."""
     found = bronze_of(batch, CLUSTER, meta)
     for table in BRONZE:
         if found.get(table.name):
@@ -45,7 +45,7 @@ def bronze(warehouse, *, batches=1, capture=NAME):
 
 
 def build_alone(warehouse, monkeypatch) -> None:
-    """`regroup build --once` that may not start a session."""
+    """Run `regroup build --once`, which may not start a session."""
     monkeypatch.setattr(jobs.build, "session_of", lambda *_, **__: pytest.fail("a Spark session was started"))
     assert 0 == jobs.build.run(Settings(warehouse=warehouse), argparse.Namespace(once=True))
 

@@ -1,4 +1,4 @@
-"""`build` follows bronze past rows that were taken out to be read again."""
+"""`build` continues to follow bronze after rows were deleted to be read again."""
 
 from __future__ import annotations
 

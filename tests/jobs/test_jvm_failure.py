@@ -1,4 +1,4 @@
-"""A JVM that is killed is told in one sentence; what fails for another reason is left as it is."""
+"""A killed JVM is reported in one sentence; other failures are raised unchanged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows changed without Spark: every engine reads them, no other commit is lost, and limits are those of the rows."""
+"""Rows changed without Spark: every engine reads them, no other commit is lost, and statistics match the rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows of a Delta table turned into others, each table in the way that suits it: the rest stays."""
+"""Rows of a Delta table are replaced, in each table in the suitable way; other rows stay unchanged."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ def rows(table, numbers, **values) -> pa.Table:
 
 @pytest.fixture(params=["here", "on a volume"], autouse=True)
 def place(request, monkeypatch) -> None:
-    """Tables are made, and so written, otherwise on Databricks."""
+    """Tables are created, and therefore written, differently on Databricks."""
     if request.param == "on a volume":
         refuse_in(monkeypatch)
 
 
 def written(path, before) -> int:
-    """Rows in the files that a table gained."""
+    """Return the number of rows in the files that were added to a table."""
     files = DeltaTable(path).get_add_actions(flatten=True)
     rows = zip(files["path"].to_pylist(), files["num_records"].to_pylist(), strict=True)
     return sum(number for file, number in rows if f"{path}/{file}" not in before)
@@ -67,7 +67,7 @@ def test_rows_are_added_changed_and_taken_away(spark, warehouse, table) -> None:
 
 
 def test_files_that_end_before_the_rows_that_change_are_left_alone(spark, warehouse) -> None:
-    """A table of months would else be read again for every batch."""
+    """Otherwise, a table with months of rows would be read for every batch."""
     create_tables(spark, warehouse, (GENERATIONS,))
     path, none = table_path(warehouse, GENERATIONS), rows(GENERATIONS, [])
     replace_rows(spark, none, rows(GENERATIONS, range(1_000)), path, GENERATIONS)
@@ -81,7 +81,7 @@ def test_files_that_end_before_the_rows_that_change_are_left_alone(spark, wareho
 
 
 def test_rows_that_are_over_are_not_written_again(spark, warehouse) -> None:
-    """Each batch ends the generations of the one before: what it writes must not grow with what there is."""
+    """Each batch ends the generations of the one before. The rows that it writes must not grow with the table."""
     create_tables(spark, warehouse, (GENERATIONS,))
     path = table_path(warehouse, GENERATIONS)
     open_rows = rows(GENERATIONS, [])

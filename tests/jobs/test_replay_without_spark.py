@@ -42,7 +42,7 @@ def replay_alone(warehouse, name, monkeypatch, *options) -> None:
 
 
 def described(warehouse, tables) -> dict[str, tuple]:
-    """By table: its columns with comments, its properties, what a reader must be able to do, and its rows."""
+    """Return by table: its columns with comments, its properties, the required reader features, and its rows."""
     out = {}
     for table in tables:
         stored = deltalake.DeltaTable(str(warehouse / table.name))

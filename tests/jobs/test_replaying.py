@@ -1,4 +1,4 @@
-"""The process that replays groups: the same rows as here, whatever ends it, and gone with who asked."""
+"""The process that replays groups: its rows are those of this process, however it ends, and it ends with its parent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""After an update of the decoder the tables are as if it had known everything from the beginning."""
+"""After an update of the decoder, the tables are as if it had decoded everything from the beginning."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def count(warehouse, table, column=None):
 
 
 def know_less(monkeypatch) -> None:
-    """No value of GroupMetadata, and of every seventh commit's value the version is not known."""
+    """Make the decoder refuse the values of GroupMetadata, and the version of every seventh commit value."""
     known = {key: readers for key, readers in record_decoding._VALUES.items() if key[0] != 2}
     numbers = itertools.count()
 

@@ -1,4 +1,4 @@
-"""The same history gives the same silver tables, whichever way it came in and however often it was interrupted."""
+"""The same history gives the same silver tables, however it was read and however often reading was interrupted."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_batches_whose_silver_tasks_write_as_files_give_the_same_tables(
 
 @pytest.mark.parametrize("name", [NAME, "rolling_restart"])
 def test_batches_of_commits_alone_change_what_a_rebuild_would(spark, warehouse, name) -> None:
-    """The longest stretch of commits, in two batches: the first ends stops, the second only goes on."""
+    """The longest stretch of commits, in two batches: the first ends stops, the second only continues."""
     capture, settings = Capture(CAPTURES / name), Settings(warehouse=warehouse)
     create_tables(spark, warehouse, (*BRONZE, *SILVER))
     records = [r for batch in split(capture, ["offsets"], 200, None) for r in batch.records]
@@ -103,7 +103,7 @@ def test_the_live_path_gives_the_tables_of_a_replay(spark, expected, recorded, w
 
 
 def test_kill_9_at_random_moments_changes_no_row(spark, expected, recorded, warehouse) -> None:
-    """`up` is killed while it starts, reads and writes, then what is left is read in peace."""
+    """`up` is killed while it starts, reads and writes; then the rest is read without interruption."""
     seed = int(os.environ.get("REGROUP_SEED", time.time_ns() % 1_000_000))
     chance = random.Random(seed)
     for _ in range(3):
@@ -115,7 +115,7 @@ def test_kill_9_at_random_moments_changes_no_row(spark, expected, recorded, ware
 
 
 ALMOST_ALL = 5
-"""Batches after which little of the recorded history is left to write."""
+"""Number of batches after which little of the recorded history is left to write."""
 
 
 def kill_up(cluster: Cluster, warehouse: Path, chance: random.Random) -> None:

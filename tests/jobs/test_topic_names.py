@@ -1,4 +1,4 @@
-"""A topic that was known by its id has its name everywhere once a poll has seen it, whichever came first."""
+"""A topic that was known by its id has its name in all rows once a poll has seen it, whichever came first."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Spark's Python workers: forked with all they need loaded, and without pandas."""
+"""Spark's Python workers are forked with all needed modules loaded, and without pandas."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def test_who_forks_them_has_what_they_need_and_no_thread_that_a_fork_would_break
     done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True)
     loaded, threads = map(str.split, done.stdout.splitlines())
     assert loaded == [*LOADED[:-1]]
-    # jemalloc is told of a fork, and goes on without its own.
+    # jemalloc is notified of a fork, and continues without its background thread.
     assert len([name for name in threads if name != "jemalloc_bg_thd"]) == 1, threads
 
 

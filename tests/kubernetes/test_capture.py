@@ -48,10 +48,10 @@ def stream() -> list[dict]:
 
 
 def replayed(folder: Path, objects: list[dict], *options: str, name: str = "eager_churn") -> Path:
-    """The warehouse of the capture with these objects beside it."""
+    """Return the warehouse of the capture together with these objects."""
     capture, warehouse = folder / "capture", folder / "warehouse"
     shutil.copytree(CAPTURES / name, capture)
-    # Every second one as kubectl prints it.
+    # Write every second object as kubectl prints it.
     lines = "".join(json.dumps(each, indent=4 * (at % 2) or None) + "\n" for at, each in enumerate(objects))
     (capture / "kubernetes-1.log").write_text(lines, encoding="utf-8")
     assert 0 == main(["replay", str(capture), "--warehouse", str(warehouse), *options])
@@ -119,7 +119,7 @@ def test_nothing_is_quarantined(warehouse) -> None:
 def test_reports_that_arrive_after_the_analysis_change_what_it_found(warehouse, tmp_path) -> None:
     later = replayed(tmp_path, [])
     settings, reports = Settings(warehouse=later), stream()
-    for objects in (reports[6:], reports[:6], reports):  # the ends first, then the starts and addresses, then all again
+    for objects in (reports[6:], reports[:6], reports):  # first the ends, then starts and addresses, then all again
         lines = [PlacedLine("kubernetes-1.log", number, json.dumps(each)) for number, each in enumerate(objects)]
         seen, refused, used = rows_of_lines(lines, cluster=CLUSTER)
         assert ([], sum(each.get("kind") == "Pod" or "liveness" in each["message"] for each in objects)) == (

@@ -1,4 +1,4 @@
-"""The embedded broker: one start serves all promises, since a start is what costs."""
+"""The embedded broker: one start serves all tests, because a start is expensive."""
 
 from __future__ import annotations
 

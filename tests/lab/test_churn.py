@@ -1,4 +1,4 @@
-"""The scripts: what they do depends on the seed alone, and the clock stops when told."""
+"""The scripts: their actions depend on the seed alone, and the scheduler stops when it is told to."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ IDS = [plan.group_id for plan, _ in GROUPS]
 
 
 class UnstartedGroup(RunningGroup):
-    """Says what it would do."""
+    """A group that reports its actions instead of doing them."""
 
     def start(self, index: int, **_: object) -> None:
         self._report(index, "starts")

@@ -1,4 +1,4 @@
-"""Members of other client libraries: the lab runs those that this machine can build, and Regroup says what they did.
+"""Members of other client libraries: the lab runs those that this machine can build, and Regroup reports what they did.
 
 All groups have the same incidents at the same time, so that the test takes little longer than for one.
 """
@@ -43,7 +43,7 @@ Rows = Mapping[str, list[dict[str, Any]]]
 
 
 class LiveGroups:
-    """The running groups on one broker, and what Regroup says of each."""
+    """The running groups on one broker, and Regroup's rows about each."""
 
     def __init__(self, lab: Lab, groups: list[RunningGroup], folder: Path) -> None:
         self._lab = lab
@@ -62,7 +62,7 @@ class LiveGroups:
         return {history.group_id: silver_rows(history, 10_000) for history in read if history.group_id in PLANS}
 
     def until(self, *, members: int, happened: str, of: Collection[str] = PLANS) -> dict[str, Rows]:
-        """The rows, once each of these groups is stable with so many members and this has happened in it."""
+        """Return the rows once each of these groups is stable with this number of members, and has this event."""
         deadline = time.monotonic() + WITHIN_S
         while True:
             rows = self.rows()
@@ -87,7 +87,7 @@ def _of(rows: Mapping[str, Rows], group: RunningGroup, table: str) -> list[dict[
 
 @pytest.fixture(scope="module")
 def described(tmp_path_factory) -> Iterator[dict[str, Rows]]:
-    """The rows of all groups after a blocked handler, a polite leave and a kill."""
+    """Return the rows of all groups after a blocked handler, a clean leave and a kill."""
     groups: list[RunningGroup] = []
 
     def registered(group: RunningGroup, _rng: Random) -> Iterator[float]:
@@ -135,7 +135,7 @@ def test_a_real_member_is_recognized_and_what_it_did_is_named(described, group_i
     triggers = [row["trigger"] for row in rows["generations"]]
     assert EXPLAINED | ALSO.get(library, set()) >= set(triggers)
     assert triggers.count("poll_timeout") == (library in HAS_POLL_INTERVAL)
-    # If the leader had just joined again, a member's end is no trigger but an event of the rebalance that was under way.
+    # If the leader had just joined again, a member's end is not a trigger but an event of the rebalance in progress.
     ended_in = {row["trigger"] for row in rows["generations"] if row["left_member_ids"]}
     assert {"member_left", "session_expired"} <= set(triggers) or ended_in & ALSO.get(library, set())
 

@@ -1,4 +1,4 @@
-"""The lab as people start it: it churns within seconds, and leaves no process behind."""
+"""The lab as users start it: its groups churn within seconds, and it leaves no process behind."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def parents() -> dict[int, int]:
-    """Parent of each living process."""
+    """Return the parent of each living process."""
     listing = subprocess.run(["ps", "-axo", "pid=,ppid=,stat="], capture_output=True, text=True, check=True).stdout
     rows = [line.split() for line in listing.splitlines()]
     return {int(pid): int(parent) for pid, parent, state in rows if not state.startswith("Z")}

@@ -1,4 +1,4 @@
-"""Children end with their parent and are politely asked first."""
+"""Children end with their parent, and get SIGTERM first."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The scenarios: each has a name, says what it cannot do without, and its members are real ones of their kind."""
+"""The scenarios: each has a name, reports what is missing, and its members are real ones of their kind."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def cluster(tmp_path_factory):
 
 
 class Scene:
-    """One group of a scenario, and what Regroup tells of it."""
+    """One group of a scenario, and Regroup's rows about it."""
 
     def __init__(self, group: RunningGroup, cluster: LocalCluster, folder: Path) -> None:
         self.group = group
@@ -64,7 +64,7 @@ class Scene:
         return NOTHING
 
     def until(self, *, members: int, events: list[str], resources: int = 0):
-        """The rows, once the group is stable with so many members and resources and these things have happened."""
+        """Return the rows once the group is stable with these numbers of members and resources and has these events."""
         deadline = time.monotonic() + WITHIN_S
         while True:
             rows = self.described()
@@ -162,7 +162,7 @@ def test_a_poll_describes_a_streams_group_with_the_partitions_that_its_members_r
     seen: list[dict] = []
 
     def described() -> dict:
-        """What the newest poll said of the group, if anything new."""
+        """Return what the newest poll reported about the group, if it is new."""
         poller._full_at = float("-inf")  # poll everything again now
         seen.append({})
         for each in poller.poll():
@@ -173,7 +173,7 @@ def test_a_poll_describes_a_streams_group_with_the_partitions_that_its_members_r
         return seen[-1].get("group") or {"state": None, "members": []}
 
     def shares(members: int) -> bool:
-        """Whether so many members of this test read everything together."""
+        """Return whether this number of members of this test read all messages together."""
         group = described()
         assigned = [tuple(partition) for member in group["members"] for partition in member["assignment"]]
         return (group["state"], len(group["members"]), sorted(assigned)) == ("Stable", members, sorted(read))

@@ -1,6 +1,6 @@
 """A warehouse with a recorded history, read in several batches; each test has its own copy.
 
-Only the tables that are clustered in a way that matters here are made by Spark, for which each one is a second.
+Spark creates only the tables whose clustering matters here, because it takes a second for each.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def batches(count: int = 6) -> list[Bronze]:
 
 
 def rebuilt(bronze: Sequence[Bronze]) -> dict[str, list[dict[str, Any]]]:
-    """Silver of these rows, by table, instants in milliseconds."""
+    """Return silver of these rows by table, with timestamps in milliseconds."""
     made = [silver_rows(history, QUIET_MS) for history in histories_of(bronze)]
     return {table.name: [row for each in made for row in each[table.name]] for table in SILVER}
 
@@ -75,12 +75,12 @@ def rows(warehouse: Path, table: Table) -> list[dict[str, Any]]:
 
 
 def silver_again(warehouse: Path) -> dict[str, list[str]]:
-    """What silver would be, made from bronze as it stands."""
+    """Return silver rebuilt from the present bronze."""
     return texts(rebuilt([{table.name: rows(warehouse, table) for table in FILLED}]))
 
 
 def add(spark, warehouse: Path, bronze: Sequence[Bronze]) -> None:
-    """Rows of several batches, each in files of its own."""
+    """Add the rows of several batches, each in separate files."""
     for table in FILLED:
         parts = [arrow(table, batch[table.name]) for batch in bronze]
         if table is OFFSET_COMMITS:
@@ -91,7 +91,7 @@ def add(spark, warehouse: Path, bronze: Sequence[Bronze]) -> None:
 
 
 def make(spark, warehouse: Path, bronze: Sequence[Bronze]) -> None:
-    """A warehouse with this bronze and its silver."""
+    """Create a warehouse with this bronze and its silver."""
     for table in (*BRONZE, *SILVER):
         create(warehouse, table)
     add(spark, warehouse, bronze)
@@ -114,19 +114,19 @@ def recorded(recorded_once, warehouse) -> Path:
 
 
 def contents(warehouse: Path) -> Iterator[tuple[str, str]]:
-    """Every file but Delta's own log: its name and bytes, and as text what Parquet has packed."""
+    """Yield the name and bytes of every file except Delta's log, and the content of Parquet files as text."""
     for path in sorted(warehouse.rglob("*")):
         if path.is_dir() or "_delta_log" in path.parts:
             continue
         yield path.name, path.read_bytes().decode("latin-1")
         if path.suffix == ".parquet":
-            # Rows as text twice over: bytes of raw records come out as their letters.
+            # `repr` twice, so that bytes of raw records appear as letters.
             yield str(path.relative_to(warehouse)), repr(pq.ParquetFile(path).read().to_pylist())
 
 
 @pytest.fixture
 def described(recorded) -> tuple[Path, str]:
-    """The recorded history, and a group of it that everything else names as well."""
+    """The recorded history, and a group that also appears in all other tables."""
     group = max(rows(recorded, GENERATIONS), key=lambda row: row["member_count"])["group_id"]
     about = {"cluster": CLUSTER, "started_at": 1}
     stuck = about | {"alert_name": "stuck", "subject": group}

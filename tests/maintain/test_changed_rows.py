@@ -1,4 +1,4 @@
-"""What changed since a table was looked at last, and that files which were only put together are not read for it."""
+"""Changed rows since the last read of a table are found, and files that were only compacted are not read for that."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def at(number: int) -> int:
 
 @pytest.fixture
 def read(monkeypatch) -> list[set[str]]:
-    """Files that were read, by side."""
+    """The files that were read, by side."""
     found, rows_of = [], changed_rows._rows
 
     def watched(columns, paths):

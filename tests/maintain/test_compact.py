@@ -1,4 +1,4 @@
-"""Small files put together beside batches: which, what streams see of it, and what a batch replaced meanwhile."""
+"""Compaction of small files next to batches: which files, what streams see, and what a batch replaces meanwhile."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def path(spark, warehouse) -> str:
 
 
 class Here(WorkerProcess):
-    """Asked in this process; `meanwhile` is done before the answer is there."""
+    """A worker in this process; it calls `meanwhile` before it returns the result."""
 
     def __init__(self, meanwhile=lambda: None) -> None:
         super().__init__(merged_file)
@@ -107,7 +107,7 @@ def test_what_a_batch_replaced_meanwhile_stays_as_it_made_it(spark, warehouse, p
     assert 1 == DeltaTable(path).to_pyarrow_dataset().count_rows(filter=pc.field("member_count") == 9)
     mentioned = {uri.rsplit("/", 1)[-1] for uri in DeltaTable(path).file_uris()}
     unread = {file.name for file in Path(path).glob("*.parquet")} - mentioned
-    # The one that was replaced: nothing is left of what was made in vain.
+    # It is the one that the batch replaced; no file of the failed compaction is left.
     assert 1 == len(unread)
 
 
@@ -182,7 +182,7 @@ def test_files_of_one_age_are_put_together_up_to_a_large_one(path) -> None:
     ],
 )
 def test_older_files_are_put_together_by_windows_that_widen(warehouse, step, after, made) -> None:
-    """Twelve files, each with a row so much later than the one before; now it is so long after the first."""
+    """Twelve files, each with a row this much later than the previous one; now is this long after the first row."""
     path, first = table_path(warehouse, GENERATIONS), datetime(2100, 1, 1, tzinfo=UTC)
     for number in range(12):
         row = rows(GENERATIONS, ["group"], generation_id=number, joined_at=first + number * step)

@@ -1,4 +1,4 @@
-"""What an erase leaves: nothing of the name, everything else, and a receipt that does not tell it."""
+"""After an erase, no file contains the name, everything else is left, and the receipt does not contain the name."""
 
 from __future__ import annotations
 

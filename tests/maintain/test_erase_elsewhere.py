@@ -1,4 +1,4 @@
-"""What an erase leaves of tables that only Spark finds: the same as in a folder, however often it was ended."""
+"""After an erase, tables that only Spark finds have the same rows as those in a folder, however often it was ended."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ TABLES = (COORDINATOR_RECORDS, GENERATIONS, STORMS)
 
 
 class EndedError(Exception):
-    """Stands for the end of the process."""
+    """Represents the end of the process."""
 
 
 @pytest.fixture
@@ -88,7 +88,7 @@ def test_a_group_is_in_no_file_any_more_though_the_erasure_was_ended_or_refused(
     append_frame(unread, table_path(elsewhere, COORDINATOR_RECORDS))
     assert 0 < read_on(spark, elsewhere, stream, COORDINATOR_RECORDS)
 
-    # Ended between two tables, and then continued without the removal of old files.
+    # The erase is ended between two tables, and then continued without the removal of old files.
     with monkeypatch.context() as patch:
         patch.setattr(jobs.erase, "retry_commit", ends_at(2, jobs.erase.retry_commit))
         with pytest.raises(EndedError):

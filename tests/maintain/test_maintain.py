@@ -1,4 +1,4 @@
-"""The maintain job on real tables: what it makes smaller, what it leaves alone, who may write beside it."""
+"""The maintain job on real tables: what it reduces, what it leaves unchanged, and who may write at the same time."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def commits(warehouse) -> int:
 
 
 def read_on(spark, warehouse, folder, table=OFFSET_COMMITS) -> int:
-    """Rows of the table that a stream which was there before has not seen yet."""
+    """Return the rows of the table that an existing stream has not read yet."""
     stream = follow(spark, warehouse, table).writeStream.format("noop").option("checkpointLocation", str(folder))
     query = stream.trigger(availableNow=True).start()
     query.awaitTermination()
@@ -214,7 +214,7 @@ AHEAD = 1_000_000
 
 
 def of_group(bronze, group):
-    """What concerns the group, so far ahead that there is room for offsets before."""
+    """Return the rows of the group, with offsets so high that there is room for earlier ones."""
     found = {table.name: [row for row in bronze[table.name] if row["group_id"] == group] for table in INPUTS}
     found[COVERAGE.name] = bronze[COVERAGE.name]
     return {table: [ahead(row, AHEAD) for row in rows] for table, rows in found.items()}
@@ -225,7 +225,7 @@ def ahead(row, by):
 
 
 def earlier(bronze):
-    """The same history long before, at the offsets before, of other members."""
+    """Return the same history long before, at earlier offsets and with other members."""
 
     def moved(value):
         if isinstance(value, datetime):
@@ -242,7 +242,9 @@ def earlier(bronze):
 
 
 def on_one_side(silver, border):
-    """Rows all of whose instants lie before or all after it, but for stalls that go on: those get wider bounds."""
+    """Return the rows whose timestamps all lie before or all after it, without stalls in progress, which get wider
+    bounds.
+    """
     return {
         table.name: sorted(
             repr(row)

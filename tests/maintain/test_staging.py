@@ -58,7 +58,7 @@ def test_rows_that_a_batch_left_and_files_of_an_ended_one_are_removed_after_a_da
     assert any(f"{FILES} rows of an earlier batch deleted" in line for line in printed)
     assert 0 == named_tables.frame(name).count()
     assert not uncommitted.exists()
-    # Their versions were replaced less than a day ago.
+    # Their versions were replaced less than a day before.
     for batch, rows in ((1, first), (2, second)):
         assert [(n, batch) for n in range(FILES)] == batch_of(rows)
     maintained(spark, states, vacuum_days=0.0)

@@ -1,4 +1,4 @@
-"""`regroup mark` into a real broker, and from there into the tables with the batch it came in."""
+"""`regroup mark` writes to a real broker, and the mark is in the tables with its batch."""
 
 from __future__ import annotations
 

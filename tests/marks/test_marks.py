@@ -1,4 +1,4 @@
-"""A mark is what was announced, once, whatever way it came; a bad one is kept aside and harms nothing."""
+"""A mark is stored once, as announced, however it arrived; an invalid one is quarantined and has no other effect."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SAID = {"kind": "mark", "text": "v2.31", "mark_kind": "deploy", "at": "2026-11-2
 
 
 def read(*values: bytes) -> dict[str, list[dict]]:
-    """Bronze rows of these messages."""
+    """Return the bronze rows of these messages."""
     numbers = np.arange(len(values))
     records = Records(
         log_epoch=np.zeros_like(numbers), partition=np.zeros_like(numbers), offset=numbers,

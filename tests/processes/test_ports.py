@@ -1,4 +1,4 @@
-"""Ports for processes that start later, which nobody is given meanwhile."""
+"""Ports for processes that start later, which no other process gets meanwhile."""
 
 from __future__ import annotations
 

@@ -149,5 +149,5 @@ def test_the_program_has_no_thread_that_a_fork_would_break_when_up_is_loaded() -
         "print(*(path.read_text().strip() for path in pathlib.Path('/proc/self/task').glob('[0-9]*/comm')))"
     )
     done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True)
-    # jemalloc notices a fork, and continues without its own.
+    # jemalloc is notified of a fork, and continues without its background thread.
     assert len([name for name in done.stdout.split() if name != "jemalloc_bg_thd"]) == 1, done.stdout

@@ -23,7 +23,7 @@ ODD = "no such value"
 
 @dataclass(kw_only=True)
 class Made:
-    """Rows of a table by what they are to break, and those of other tables that they refer to."""
+    """Rows of a table by the rule that they break, and the rows of other tables that they refer to."""
 
     table: Table
     clean: list[Row] = field(default_factory=list)
@@ -47,7 +47,7 @@ def made(table: Table) -> Made:
 
 
 def flagged(given: Made) -> dict[str, set[str]]:
-    """By rule the keys of the rows that Great Expectations finds to break it."""
+    """Return by rule the keys of the rows that break it, according to Great Expectations."""
     rules = rules_of(given.table.name)
     rows = stored(given.rows, given.table)
     suite = Suite(given.table, rules, examples=MANY)
@@ -73,7 +73,7 @@ def key_of(table: Table, row: Row) -> str:
 
 
 def _others(given: Made, rule: Rule) -> pa.Table:
-    """What a reference leads to, for all rows but those that are to lead nowhere."""
+    """Return the referenced rows, except those that are to be missing."""
     other = next(table for table in CHECKED if table.name == rule.other)
     kept = [row for row in given.rows if row not in given.breaking[rule.name]]
     keys = [dict(zip(rule.other_columns, (row[c] for c in rule.columns), strict=True)) for row in kept]
@@ -81,7 +81,7 @@ def _others(given: Made, rule: Rule) -> pa.Table:
 
 
 def _changes(table: Table, rule: Rule) -> Iterator[Row]:
-    """What makes a row break the rule, in each way there is."""
+    """Yield the changes that make a row break the rule, in every possible way."""
     full = _full(table) | _satisfying(rule)
     first, *others = rule.columns
     match rule.kind:
@@ -106,13 +106,13 @@ def _changes(table: Table, rule: Rule) -> Iterator[Row]:
 
 
 def _full(table: Table) -> Row:
-    """Every column has a value, and they go together."""
+    """Return a row with a value in every column, all consistent."""
     kinds = {"STRING": "x", "INT": 0, "BIGINT": 0, "DOUBLE": 0.0, "BOOLEAN": False, "TIMESTAMP": NOON}
     row: Row = {column.name: kinds.get(column.type, []) for column in table.columns}
     rules = rules_of(table.name)
     row |= {rule.columns[0]: rule.known[0] for rule in rules if rule.kind is RuleKind.ONE_OF}
     row |= {rule.columns[0]: max(0, rule.low or 0) for rule in rules if rule.kind is RuleKind.RANGE}
-    # Where a column must be NULL in some rows only, this row is none of them.
+    # If a column must be NULL only in some rows, this row is not one of them.
     for rule in rules:
         if rule.kind in (RuleKind.PRESENT, RuleKind.ABSENT) and rule.when and rule.when.among:
             present = (r for r in rules if r.kind is RuleKind.PRESENT and r.when and r.when.among)
@@ -121,7 +121,7 @@ def _full(table: Table) -> Row:
 
 
 def _bare(table: Table) -> Row:
-    """Only what must be there is."""
+    """Return a row with values only in columns that must have one."""
     full = _full(table)
     needed = {
         r.columns[0] for r in rules_of(table.name) if r.kind is RuleKind.PRESENT and (not r.when or _is_about(r, full))
@@ -134,12 +134,12 @@ def _is_about(rule: Rule, row: Row) -> bool:
 
 
 def _satisfying(rule: Rule) -> Row:
-    """What makes the rule be about the row."""
+    """Return the change that makes the rule apply to the row."""
     return {rule.when.column: rule.when.among[0]} if rule.when and rule.when.among else {}
 
 
 def _marked(table: Table, row: Row, number: int) -> Row:
-    """The same row under a key of its own."""
+    """Return the same row with a unique key."""
     kinds = {column.name: column.type for column in table.columns}
     mark = next(name for name in table.key[1:] if kinds[name] == "STRING" and not _is_one_of(table, name))
     return row | {mark: f"row {number}"}

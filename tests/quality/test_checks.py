@@ -1,4 +1,4 @@
-"""New versions are checked, each once; what is broken stays known until it is not."""
+"""New versions are checked, each once; a broken rule is reported until it is kept again."""
 
 from __future__ import annotations
 

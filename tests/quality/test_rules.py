@@ -1,4 +1,4 @@
-"""Every rule is broken once by a row that is made for it, and kept by rows that are sound."""
+"""Every rule is broken by a row that is made for it, and kept by valid rows."""
 
 from __future__ import annotations
 

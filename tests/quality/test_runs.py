@@ -1,4 +1,4 @@
-"""Every run of a job is told of: that it began, and how it ended, unless it was killed."""
+"""Every run of a job is recorded: its start, and how it ended unless it was killed."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ def test_many_runs_do_not_become_many_files(there) -> None:
 
 
 def test_who_compacts_waits_for_another_who_does(there) -> None:
-    """Both would win, and each run would be there twice."""
+    """Otherwise both compactions would succeed, and each run would be stored twice."""
     row = whole({"job": "notify", "started_at": 1, "outcome": "running", "told_at": 1}, JOB_RUNS)
     path = str(there / JOB_RUNS.name)
     for number in range(MOST_FILES):

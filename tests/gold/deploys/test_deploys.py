@@ -1,4 +1,4 @@
-"""Deploys of a group: which rebalances belong to one, who came back, and the same rows whenever they were made."""
+"""Deploys of a group: which rebalances belong to one, who came back, and the same rows whenever they are computed."""
 
 from __future__ import annotations
 
@@ -186,7 +186,7 @@ def test_a_part_of_the_history_gives_the_rows_that_all_of_it_gives(steps, hours,
     shuffled = {name: Random(seed).sample(rows, len(rows)) for name, rows in silver.items()}
     assert deploys(shuffled, Random(seed).sample(marks, len(marks))) == whole
 
-    # What a later analysis makes again is what it was; and what it leaves alone did not depend on what came since.
+    # A later analysis computes the same rows again; and rows that it does not compute do not depend on later data.
     since = MIDNIGHT - HOUR_MS + hours * HOUR_MS
     first = ((START + since) // DAY_MS - 1) * DAY_MS
     kept = [row for row in whole if row["started_at"] < first]

@@ -1,4 +1,4 @@
-"""A group to which more happens than to `EagerGroup`, and the diagnoses of it by cause."""
+"""A group with more kinds of events than `EagerGroup`, and its diagnoses by cause."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from tests.gold.histories import START, EagerGroup
 
 
 class Group(EagerGroup):
-    """Words for more that happens to groups."""
+    """A group with further kinds of events."""
 
     def rejoins(self, at: int, trigger: str, **fields) -> None:
-        """The same members once more."""
+        """The same members rejoin."""
         start = START + at
         self._generation(start, self._wait(), trigger, stops=dict.fromkeys(self.owners.values(), start), left=[])
         self.rows["generations"][-1] |= fields
@@ -21,7 +21,7 @@ class Group(EagerGroup):
         self.leaves(index, at, how="session_expired", silent_ms=silent, trigger="session_expired")
 
     def naps(self, index: int, at: int, back: int = 500) -> None:
-        """Silent for its whole session, and back as soon as it was dropped."""
+        """A member is silent for its whole session, and comes back as soon as it was removed."""
         self.dies(index, at)
         self.returns(index, at + self.session_ms + back)
 
@@ -32,11 +32,11 @@ class Group(EagerGroup):
         self.returns(index, at + 4_000)
 
     def moves(self, at: int) -> None:
-        """The group's coordinator."""
+        """The group's coordinator moves."""
         self._event(START + at, "coordinator_moved", "")
 
     def forget(self) -> dict:
-        """Silver rows as they are without the coordinator's log, of a group that does not commit."""
+        """Return the silver rows as without the coordinator's log, for a group that does not commit."""
         silver = {name: [dict(row) for row in rows] for name, rows in self.silver().items()}
         for event in silver["group_events"]:
             event |= {"kind": "joined" if event["kind"] == "joined" else "left", "detail": "by then"}
@@ -49,13 +49,13 @@ class Group(EagerGroup):
 
 
 def diagnosed(group: EagerGroup | dict, since: int = 0, marks=()) -> dict[str, dict]:
-    """By cause, without what the group's start cost."""
+    """Return the diagnoses by cause, without the cost of the group's start."""
     silver = group.silver() if isinstance(group, EagerGroup) else group
     return {row["cause"]: row for row in diagnosis_rows(silver, START + since, in_order(marks))}
 
 
 def later(group: EagerGroup | dict, marks=()) -> dict[str, dict]:
-    """Of what happened a while after the start."""
+    """Return the diagnoses of what happened some time after the start."""
     return diagnosed(group, since=30_000, marks=marks)
 
 

@@ -1,4 +1,4 @@
-"""Whatever happens to a group, each rebalance has one cause, and nothing is said that the records do not tell."""
+"""Whatever happens to a group, each rebalance has one cause, and nothing is claimed that the records do not show."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ STEPS = st.lists(
 
 
 def played(steps) -> Group:
-    """Whatever the steps say, as far as it can happen."""
+    """Apply the steps, as far as they are possible."""
     group, at = Group(), 30_000
     for what, index, later_ms, trigger, waited in steps:
         at += later_ms

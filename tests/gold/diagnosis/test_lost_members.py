@@ -1,4 +1,4 @@
-"""Members that poll late, pause or lose their session are told apart, and what they have in common is named."""
+"""Members that poll late, pause or lose their session are distinguished, and what they have in common is named."""
 
 from __future__ import annotations
 

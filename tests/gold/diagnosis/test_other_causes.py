@@ -1,4 +1,4 @@
-"""Slow members, leaders, topics, the coordinator and triggers as causes, and what no record tells."""
+"""Slow members, leaders, topics, the coordinator and triggers as causes, and what no record shows."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ SCRIPTED = {
     # A kill and a start; a process stopped by signal and continued; a blocked poll loop.
     "imports-joiner": {5: "session_expiry", 6: "session_expiry", 7: "session_expiry", 8: "session_expiry"}
     | {9: "poll_timeout", 10: "poll_timeout", 11: "scaling"},
-    # A polite stop and a start; a blocked poll loop; the end.
+    # A clean stop and a start; a blocked poll loop; the end.
     "scoring-worker": {5: "deploy", 6: "deploy", 7: "poll_timeout", 8: "poll_timeout", 9: "scaling", 10: "scaling"},
     "routing-enricher": {3: "session_expiry", 4: "session_expiry", 5: "scaling"},
     # One member sleeps in its revocation callback whenever the others wait for it.

@@ -18,7 +18,7 @@ CLIENT, DEPLOY, CONFIGURATION = Verdict.CLIENT_APPLICATION, Verdict.DEPLOY_OR_SC
 SCRIPTED = {
     # A kill and a start; a process stopped by signal and continued; a blocked poll loop; the end.
     ("eager_churn", "imports-joiner"): dict.fromkeys(range(5, 11), CLIENT) | {11: DEPLOY},
-    # A polite stop and a start; a blocked poll loop; the end.
+    # A clean stop and a start; a blocked poll loop; the end.
     ("eager_churn", "scoring-worker"): {5: DEPLOY, 6: DEPLOY, 7: CLIENT, 8: CLIENT, 9: DEPLOY, 10: DEPLOY},
     ("eager_churn", "routing-enricher"): {3: CLIENT, 4: CLIENT, 5: DEPLOY},
     ("rolling_restart", "exports-sync-dynamic"): dict.fromkeys(range(2, 9), DEPLOY),
@@ -35,7 +35,7 @@ SCRIPTED = {
     ("eager_churn", "pricing-loader"): {3: CLIENT, 4: CLIENT, 5: CLIENT},
 }
 ONLY_LOGGED = {
-    # A worker stops politely and is back within Connect's delay; one is killed and is back after it.
+    # A worker stops cleanly and is back within Connect's delay; another is killed and is back after it.
     ("connect", "mailer-writer-connect"): {12: DEPLOY, 13: DEPLOY, 14: DEPLOY, 15: CLIENT, 16: CLIENT, 17: CLIENT},
 }
 

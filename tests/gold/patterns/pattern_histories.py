@@ -1,4 +1,4 @@
-"""A hand-made life of a group for each pattern that one group's records and lines show, and healthy lives beside them."""
+"""A hand-made history of a group for each pattern that one group's records and lines show, and healthy histories."""
 
 from __future__ import annotations
 

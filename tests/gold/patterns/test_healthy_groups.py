@@ -81,7 +81,7 @@ def simulated(group: Simulated) -> dict[str, list[Any]]:
 
 
 def test_a_group_that_is_mixed_for_hours_is_half_migrated() -> None:
-    """The recorded upgrade, had it stopped half way and rebalanced once more three hours later."""
+    """The recorded upgrade, as if it had stopped half-way and the group had rebalanced once more three hours later."""
     rows = silver_of(batches("migration"), "migration")
     mine = {table: [r for r in found if r["group_id"] == "mig-up"] for table, found in rows.items()}
     classic = {e["member_id"] for e in mine["group_events"] if e["detail"] == "with the classic protocol"}

@@ -1,4 +1,4 @@
-"""An owner that does not work is found where polls show that records arrive, and nowhere else."""
+"""An owner that does not work is found if polls show that records arrive, and only then."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ OBSERVED, INFERRED, NOT_NAMED = "observed", "inferred", None
 
 
 class Cells(NamedTuple):
-    """A life, the pattern in it, its evidence by source (None: not named), and its alert."""
+    """A history, its pattern, the evidence by source (None: not named), and the alert."""
 
     life: Callable[[], Life]
     pattern: str
@@ -53,7 +53,7 @@ MATRIX = {
 
 
 def alerts(found: Mapping[str, PatternOfGroup]) -> set[AlertName]:
-    """What would be raised an hour later, if nothing else happened."""
+    """Return the alerts that would be raised an hour later if nothing else happened."""
     rows = [
         {"group_id": GROUP, "is_newest": True, "had_owner": True} | row
         for row in found.values()

@@ -44,12 +44,12 @@ class Commands:
         self._process.stdin.flush()
 
     def kill(self) -> None:
-        """The process; its JVM ends a moment later."""
+        """Kill the process; its JVM ends a moment later."""
         self._process.kill()
         self._process.wait()
 
     def run(self, *words: str) -> int:
-        """The exit code of the command."""
+        """Run the command, and return its exit code."""
         self.begin(*words)
         assert self._process.stdout
         for line in self._process.stdout:

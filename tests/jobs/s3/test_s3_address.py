@@ -43,7 +43,9 @@ def has_rows(table, where=None) -> bool:
 
 
 def killed(server, folder: Path, words, begins, ends) -> bool:
-    """Kill the command, on an empty machine, when the first table has rows; return whether the second had none then."""
+    """Run the command on an empty machine, and kill it when the first table has rows; return whether the second had
+    none.
+    """
     with commands(server, folder) as process:
         process.begin(*words)
         wait_until(lambda: has_rows(begins))

@@ -1,4 +1,4 @@
-"""Captures in an object store give the rows that they give in a folder, and no secret or half of one is left."""
+"""Captures in an object store give the same rows as in a folder, and no secret or incomplete capture is left."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ def replayed(server, tmp_path_factory) -> Replayed:
 
 
 def rows(place: str, tables=TABLES) -> dict[str, list[str]]:
-    """All rows by table, in no order that files have."""
+    """Return all rows by table, independent of the order in the files."""
     found = {t.name: DeltaTable(f"{place}/{t.name}").to_pyarrow_table(columns=list(t.names)) for t in tables}
     return {name: sorted(map(repr, table.to_pylist())) for name, table in found.items()}
 

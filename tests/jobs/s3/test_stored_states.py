@@ -30,7 +30,7 @@ NUMBERS = count()
 
 @pytest.fixture
 def store(server) -> ObjectStore:
-    """An address of its own."""
+    """An address for one test."""
     return ObjectStore("s3", BUCKET, f"states/{next(NUMBERS)}")
 
 
@@ -85,7 +85,7 @@ def test_a_holder_that_was_killed_is_replaced_and_one_that_was_paused_ends(store
 
 
 def _wrote(other: StoredLease) -> bool:
-    """Whether it wrote between two beats of the holder."""
+    """Return whether the object was written between two beats of the holder."""
     other.read()
     try:
         other.write({"id": "other", "holder": "process 2 on elsewhere", "beat": 1})

@@ -18,7 +18,7 @@ TESTS = (
     f"{ERASED}::test_a_group_is_in_no_file_any_more_though_the_erasure_was_ended_or_refused",
     f"{ERASED}::test_a_host_is_in_no_file_any_more_and_no_row_is_lost",
 )
-"""All others pass as well, but say little that the scheduled jobs in `tests/setup/test_wheel.py` do not."""
+"""All others pass as well, but add little to the scheduled jobs in `tests/setup/test_wheel.py`."""
 
 
 def test_the_contract_of_tables_elsewhere_holds_for_names_through_spark_connect(tmp_path) -> None:

@@ -82,7 +82,7 @@ def elsewhere(request) -> Path:
 
 
 def filled(spark, warehouse: Path, *, batches: int = 1, seed: int | None = None) -> None:
-    """Bring the recorded cluster into the tables by the functions of `replay`."""
+    """Write the recorded cluster to the tables with the functions of `replay`."""
     settings = Settings(warehouse=warehouse)
     create_tables(spark, warehouse, (*BRONZE, *SILVER, *REASSIGNMENT_TABLES, MARKS))
     for part in split(RECORDED, ("offsets", "log", "admin"), batches, seed):
@@ -92,7 +92,7 @@ def filled(spark, warehouse: Path, *, batches: int = 1, seed: int | None = None)
 
 
 def content(spark, warehouse: Path, tables: tuple[Table, ...] = TABLES) -> Content:
-    """All rows by table, in no order that files have."""
+    """Return all rows by table, independent of the order in the files."""
     return {t.name: sorted(map(repr, read(spark, warehouse, t).select(*t.names).collect())) for t in tables}
 
 
@@ -124,7 +124,7 @@ def test_the_rows_are_those_of_a_folder_in_any_batches_and_after_a_rebuild(spark
 
 
 class EndedError(Exception):
-    """Stands for the end of the process."""
+    """Represents the end of the process."""
 
 
 def ended_and_repeated(monkeypatch, before: list[Table]) -> Callable[..., None]:
