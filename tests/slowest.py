@@ -1,4 +1,4 @@
-"""The slowest modules, which `pytest -n` starts first: what begins last runs while the other worker has nothing left."""
+"""The slowest modules, which `pytest -n` starts first: a module that begins last runs while the other worker idles."""
 
 from __future__ import annotations
 
@@ -62,10 +62,10 @@ SECONDS = {
     "ui/browser/test_interactions_share.py": 20,
     "ui/lake/test_object_store.py": 20,
 }
-"""Module below this folder → seconds of its tests beside another worker, on two cores. Only their order counts."""
+"""Module below this folder → seconds of its tests next to another worker, on two cores. Only the order counts."""
 
 
 def slowest_first(paths: Iterable[Path]) -> list[int]:
-    """The positions of these modules' tests, the slowest module's first; others keep their order, behind these."""
+    """Return the positions of the tests, the slowest module's first; other tests keep their order, after these."""
     seconds = [SECONDS.get(os.path.relpath(path, HERE), 0) for path in paths]
     return sorted(range(len(seconds)), key=lambda n: -seconds[n])

@@ -1,4 +1,4 @@
-"""Three real brokers for the folder, and what moves a partition between them."""
+"""Three real brokers for the folder, and a function that moves a partition between them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The poll as a job: into bronze and silver, once each, with what it may not see named."""
+"""The poll as a job: each observation is once in bronze and silver, and missing permissions are named."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_a_look_tells_groups_members_topic_ids_and_settings(grouped) -> None:
 
 
 def test_members_of_the_consumer_protocol_are_described_too(grouped) -> None:
-    """With a group of it that only commits, and one that nobody reads any more."""
+    """With a consumer-protocol group that only commits, and one without members."""
     consumer = Consumer(
         grouped
         | {"group.id": "assigned", "client.id": "new", "group.protocol": "consumer", "auto.offset.reset": "latest"}
@@ -155,14 +155,14 @@ def test_end_offsets_are_reported_from_before_a_group_changes_and_after(grouped)
     members = [Consumer(grouped | {"group.id": "laggards", "client.id": f"laggard-{n}"}) for n in range(2)]
 
     def joined(count: int) -> None:
-        """Both go on polling: who does not takes part in no rebalance."""
+        """Both keep polling, because a member that does not poll takes part in no rebalance."""
         members[count - 1].subscribe(["behind"])
         while not all(len(member.assignment()) == 2 // count for member in members[:count]):
             for member in members[:count]:
                 member.poll(0.05)
 
     def ends() -> list[dict]:
-        poller._full_at = float("-inf")  # what a look asks for every quarter of a minute, at once
+        poller._full_at = float("-inf")  # request at once what a poll requests every quarter of a minute
         return [each for each in poller.poll() if (each["kind"], each.get("topic")) == ("end_offsets", "behind")]
 
     joined(1)
@@ -245,7 +245,7 @@ def test_a_missing_permission_is_named_once_and_the_rest_goes_on(tmp_path) -> No
         seen = []
 
         def is_refused() -> bool:
-            # The controller answers when the rules are in its log, which the broker reads a little later.
+            # The controller responds when the ACLs are in its log, which the broker reads a little later.
             poller._full_at = float("-inf")
             seen.extend(poller.poll())
             return wanted == set(poller.errors)

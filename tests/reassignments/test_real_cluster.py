@@ -1,4 +1,4 @@
-"""A real throttled reassignment, polled: the tables tell what happened to it."""
+"""A real throttled reassignment, polled: the tables describe what happened to it."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def throttle(admin: KafkaAdminClient, topic: str, rate: int) -> None:
 def test_a_throttled_reassignment_and_a_cancelled_one_are_reported_as_they_were(cluster, brokers) -> None:
     servers, admin = cluster
     filled(servers, "moved", [[1, 2], [1, 2], [1, 2]])
-    # 3 MB take a minute, until the throttle is raised: also a slow machine is back before they are there.
+    # 3 MB take a minute, until the throttle is raised: even a slow machine polls again before they have arrived.
     throttle(admin, "moved", MB // 20)
     poller = Poller({"bootstrap.servers": servers})
     seen = poller.poll()
@@ -97,9 +97,9 @@ def test_a_throttled_reassignment_and_a_cancelled_one_are_reported_as_they_were(
         assert {0: "completed", 1: "cancelled", 2: "completed"} == {p: r["state"] for p, r in found.items()}, name
         assert {0: [3, 2], 1: [2, 3], 2: [2, 1]} == {p: r["target_replicas"] for p, r in found.items()}, name
         assert {0: [1, 2], 1: [1, 2], 2: [1, 2]} == {p: r["original_replicas"] for p, r in found.items()}, name
-        # The new order of partition 2 is in no list, and the broker that is asked for it may learn of it later.
+        # The new order of partition 2 is in no list, and the broker that describes it may learn of it later.
         listed = found.values() if name != "poll" else [found[0], found[1]]
-        # The brokers print their lines when they have the order, which may be after the answer.
+        # The brokers print their lines when they have the order, which may be after the response.
         assert all(submitted - 100 < r["started_at"] < then_polled + 100 for r in listed), name
         assert all(r["started_at_earliest"] - 100 < then_polled for r in found.values()), name
         assert submitted - 100 < found[2]["started_at"], name

@@ -53,7 +53,7 @@ def test_a_recording_without_reassignments_has_none() -> None:
 
 
 def test_batches_in_any_order_give_the_tables_of_the_whole(spark, warehouse) -> None:
-    """Each batch rebuilds from a quiet moment before it on, the rest stays: together that is the whole."""
+    """Each batch rebuilds from a quiet time before it on and keeps the other rows; together these are the whole."""
     capture = Capture(RECORDED)
     create_tables(spark, warehouse, (*BRONZE, *REASSIGNMENT_TABLES))
     for batch in split(capture, ("log", "admin"), 3, seed=2):

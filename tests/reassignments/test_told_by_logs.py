@@ -1,4 +1,4 @@
-"""What controllers' and brokers' lines tell, alone and beside polls."""
+"""What controllers' and brokers' lines show, alone and together with polls."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_two_lines_are_start_and_end() -> None:
 
 
 def test_a_null_list_in_a_change_record_is_the_one_before() -> None:
-    """Kafka prints so when one replica more is complete: replicas and removing did not change."""
+    """Kafka prints this when one more replica is complete: replicas and removing did not change."""
     lines = [line(10, replicas=[5, 0, 1], adding=[1]), line(20, adding=[], isr=[0, 1, 5])]
     assert [(10_000, [5, 0], [5, 0, 1], "completed", 20_000, "observed")] == described(lines)
 

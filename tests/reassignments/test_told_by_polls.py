@@ -1,4 +1,4 @@
-"""What polls alone tell: where it is bounded, and that nothing is made up."""
+"""What polls alone show: which values are bounded, and that no value is made up."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""A broker that trusts nobody: SASL/SCRAM over TLS, everything denied that is not granted. The documented rights are
-enough, nothing else is asked for, and the password is found nowhere afterwards.
+"""A broker that trusts nobody: SASL/SCRAM over TLS, and everything is denied unless it is granted. The documented
+permissions are enough, no other permission is used, and the password is found nowhere afterwards.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ RIGHT = re.compile(r"^\| (\w+) \| `([^`]+)` \| (\w+) \| (needed|optional) \|", r
 
 
 def keys(folder: Path) -> tuple[Path, Path]:
-    """A key store of the broker's own, and its certificate as clients trust it."""
+    """A key store for the broker, and its certificate for clients."""
     store, certificate = folder / "broker.p12", folder / "broker.pem"
     tool = [str(java_home() / "bin" / "keytool"), "-keystore", str(store), "-storepass", "keystore", "-alias", "broker"]
     made = [
@@ -55,7 +55,7 @@ def keys(folder: Path) -> tuple[Path, Path]:
 
 
 class Guarded:
-    """A broker whose SASL_SSL listener lets in `regroup`, with no right but those given to it here."""
+    """A broker whose SASL_SSL listener admits `regroup`, with only the permissions that are granted here."""
 
     def __init__(self, folder: Path) -> None:
         store, self.certificate = keys(folder)
@@ -78,12 +78,12 @@ class Guarded:
         self.broker._port = self.plain
 
     def allow(self, admin: AdminClient, kind: str, name: str, operation: str) -> None:
-        # What Kafka calls the cluster is the broker to its client.
+        # The client names the resource "broker" that Kafka names "cluster".
         of = ResourceType.BROKER if kind == "CLUSTER" else ResourceType[kind]
         allowed(admin, AclOperation[operation], name, kind=of, principal="User:regroup")
 
     def denied(self) -> list[str]:
-        """What the authorizer refused to Regroup."""
+        """Return what the authorizer denied to Regroup."""
         lines = self.broker.log_file.read_text(encoding="utf-8").splitlines()
         return [line for line in lines if "User:regroup" in line and "is Denied" in line]
 

@@ -1,4 +1,4 @@
-"""The Databricks bundle, as strictly as can be told without a workspace: it has never been deployed from here."""
+"""The Databricks bundle, checked as strictly as possible without a workspace: it has never been deployed from here."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""The JVMs of Spark and of a broker start from the classes that were kept, and as ever where there are none or they
-do not fit.
-"""
+"""The JVMs of Spark and of a broker start from the class archive, and as usual if it is missing or does not fit."""
 
 from __future__ import annotations
 

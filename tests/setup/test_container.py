@@ -1,4 +1,4 @@
-"""The container's definition, as far as it can be told without building it: no engine runs where the tests do."""
+"""The container's definition, checked without building it, because no container engine runs where the tests run."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_it_does_not_run_as_root_and_its_user_owns_no_code() -> None:
     found = final()
     assert ["USER regroup"] == [line for line in commands() if line.startswith("USER")]
     at = found.index("USER regroup")
-    # What comes later is made by this user, and would be the user's to change.
+    # Files that are added later belong to this user, who could change them.
     assert {"ENV", "VOLUME", "EXPOSE", "HEALTHCHECK", "ENTRYPOINT", "CMD"} == {
         line.split()[0] for line in found[at + 1 :]
     }

@@ -1,4 +1,4 @@
-"""The set-up's own promises, where they can be seen without a network."""
+"""The promises of the set-up that can be checked without a network."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The dashboards have only what Grafana's own schema knows: of dashboards, of each panel and of Prometheus queries.
 
-The schema is that of Grafana's SDK. What it does not know is lost when a dashboard is read and written again.
+The schema is that of Grafana's SDK. Unknown parts are lost when a dashboard is read and written again.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ def read(path: Path) -> dict[str, Any]:
 
 
 def through_grafana(dashboard: dict[str, Any]) -> dict[str, Any]:
-    """The dashboard as Grafana's classes write what they read."""
+    """Return the dashboard after Grafana's classes have read and written it."""
     register_default_plugins()
     return json.loads(json.dumps(Dashboard.from_json(deepcopy(dashboard)), cls=JSONEncoder))
 
 
 def lost(before: Any, after: Any, place: str = "") -> list[str]:
-    """Places whose value is not there any more, or another one. Grafana may add defaults."""
+    """Return the places whose value is lost or changed. Grafana may add defaults."""
     if isinstance(before, dict) and isinstance(after, dict):
         return [
             each

@@ -1,4 +1,4 @@
-"""The jar lock: what it says, and that nothing but what it says is ever used. Fetches from a folder, through Ivy."""
+"""The jar lock: its content, and that only locked jars are ever used. Fetches from a folder, through Ivy."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SETTINGS = """<ivysettings><settings defaultResolver="folder"/><resolvers><files
 
 @pytest.fixture
 def published(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The jar in a repository that is a folder, which Ivy is told to use."""
+    """Publish the jar in a repository that is a folder, and configure Ivy to use it."""
     repository = tmp_path / "repository"
     jar = repository / "org" / "example" / "thing" / "1.0" / "thing-1.0.jar"
     jar.parent.mkdir(parents=True)

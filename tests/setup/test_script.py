@@ -153,7 +153,7 @@ def test_a_ready_clone_adds_less_than_a_tenth_of_a_second(clone):
     make_ready(clone, "runtime")
 
     def seconds() -> tuple[float, float]:
-        """Of the clock, and of the processor, which other programs do not change."""
+        """Return seconds of the clock and of the processor; other programs do not change the latter."""
         began, before = time.perf_counter(), getrusage(RUSAGE_CHILDREN)
         start(clone, "up")
         after = getrusage(RUSAGE_CHILDREN)

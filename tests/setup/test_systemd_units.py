@@ -52,7 +52,7 @@ def test_the_settings_are_no_mistake_of_spelling() -> None:
     for file in (*UNITS, COMMON):
         ConfigParser(strict=False, interpolation=None).read_string(file.read_text(encoding="utf-8"))
     program = which("systemd-analyze")
-    if program is None:  # Not every system has systemd; where it is, it judges the units itself.
+    if program is None:  # Not every system has systemd; if it is there, it checks the units itself.
         return
     for unit in UNITS:
         done = subprocess.run(

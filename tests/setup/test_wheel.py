@@ -23,14 +23,14 @@ from testing.warehouses import volume
 from tests.setup.test_bundle import ROOT, tasks
 
 SCHEMA = "spark_catalog.default"
-"""Of the server's only catalog, which lives as long as the server."""
+"""A schema of the server's only catalog, which exists as long as the server runs."""
 
 ORDER = ("ingest", "build", "analyze", "quality", "maintain", "notify")
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory) -> Path:
-    """What pip makes of the wheel, without what it depends on."""
+    """The wheel as pip installs it, without its dependencies."""
     folder = tmp_path_factory.mktemp("wheel")
     with ZipFile(wheel.build(folder)) as packed:
         packed.extractall(folder / "site")
@@ -53,7 +53,9 @@ def run(
 
 
 def parameters(name: str, config: Path, warehouse: Path) -> list[str]:
-    """Of the bundle's task, for this machine: its paths, and one run where the job goes on for ever there."""
+    """Return the parameters of the bundle's task for this machine: with its paths, and with one run if the job is
+    continuous.
+    """
     *_, task = tasks()[name]
     given = list(task["python_wheel_task"]["parameters"])
     given[given.index("--config") + 1] = str(config)
@@ -76,7 +78,7 @@ def config(tmp_path) -> Iterator[Path]:
         member.close()
         file = tmp_path / "regroup.toml"
         lines = ("[clusters.kafka]", f'bootstrap_servers = "{broker.bootstrap_servers}"')
-        # The broker asks for none, and serverless compute has none.
+        # The broker requires no secret, and serverless compute has none.
         lines += ("[clusters.kafka.kafka]", '"sasl.password" = "env:KAFKA_PASSWORD"')
         file.write_text("\n".join(lines), encoding="utf-8")
         yield file

@@ -1,4 +1,4 @@
-"""A recorded history whose times go back by minutes, as of a coordinator whose clock is behind its predecessor's."""
+"""A recorded history whose times go back by minutes, as when a coordinator's clock is behind its predecessor's."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ BEHIND_MS = 300_000
 
 
 class Behind(Capture):
-    """The recorded history, in the middle third of each partition by a clock that is behind; without the lines, whose
-    times are by the coordinator's clock as well.
+    """The recorded history; the middle third of each partition has times of a clock that is behind. The log lines are
+    left out, because their times are also by the coordinator's clock.
     """
 
     def lines(self) -> Iterator[Line]:
@@ -26,7 +26,7 @@ class Behind(Capture):
 
 
 def earlier(record: SourceRecord) -> SourceRecord:
-    """With every time in it that is by the coordinator's clock."""
+    """Return the record with every time of the coordinator's clock moved back."""
     value = record.value
     for at in range(len(value or b"") - 7):
         described = int.from_bytes(value[at : at + 8])

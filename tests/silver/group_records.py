@@ -126,7 +126,7 @@ class Script:
         return self
 
     def commit(self, ms: int, *partitions: int, topic: str = "orders", topic_id: str | None = T1) -> Script:
-        """One round: the same offset number as the time, so that progress is even."""
+        """Commit once: the offset equals the time, so that progress is even."""
         for partition in partitions:
             self.runs.append(
                 {
@@ -159,7 +159,7 @@ class Script:
         return History.of("c", "g", self.records, self.runs, self.events, self.topic_names)
 
     def until(self, ms: int) -> History:
-        """As it was known then."""
+        """Return the history as it was known at this time."""
         records = [row for row in self.records if row["record_at"] <= ms]
         runs = [row for row in self.runs if row["last_commit_at"] <= ms]
         return History.of("c", "g", records, runs, self.events, self.topic_names)

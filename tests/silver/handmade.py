@@ -1,4 +1,4 @@
-"""Hand-made histories: records of one group as bronze states them, and lines as its brokers and workers print them."""
+"""Hand-made histories: records of one group as bronze has them, and lines as its brokers and workers print them."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ def history(
 
 
 def _runs(records: Sequence[Record], commits: Sequence[Commit], committers: Mapping[int, str]) -> list[dict[str, Any]]:
-    """One run per commit, behind the last group record that is not newer than it; `committers` by partition."""
+    """Return one run per commit, after the last group record that is not newer than it; `committers` by partition."""
     out = []
     for number, (at, partition, committed) in enumerate(commits, 1):
         before = max((n for n, record in enumerate(records) if record["at"] <= START + at), default=0)

@@ -1,4 +1,4 @@
-"""Which groups new rows are about is the same, whether DuckDB is asked or Spark."""
+"""DuckDB and Spark find the same groups for new rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Clients' addresses are in silver what the policy says, and nowhere else in it."""
+"""Silver has clients' addresses only as the policy stores them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ RECORDED = ("127.0.0.1", "localhost")
 
 
 def described(rows: SilverRows) -> str:
-    """All there is to read in silver, and in the gold made of it."""
+    """Return all text of silver, and of the gold that is made from it."""
     out, of_group = [repr(rows)], defaultdict(lambda: defaultdict(list))
     for table, found in rows.items():
         for row in found:

@@ -1,4 +1,4 @@
-"""The library of a member is named where something shows it, and never a wrong one."""
+"""The library of a member is named if something shows it, and a wrong library is never named."""
 
 from __future__ import annotations
 

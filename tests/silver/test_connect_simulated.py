@@ -42,20 +42,20 @@ class Simulation:
 
     def live(self, steps: int) -> None:
         for step in range(steps):
-            # A worker that missed its assignment is let live, so that its next record can say so.
+            # A worker that missed its assignment stays, so that its next record can show that.
             before, left = self.ran(), False if self.missed else self.change()
             self.missed = None
             may_miss = step < steps - 2 and self.random.random() < 0.15
             self.rebalance(before, left=left, may_miss=may_miss)
         self.at += DELAY_MS
-        for _ in range(2):  # what was revoked last tells only now whether it was moved or deleted
+        for _ in range(2):  # only now is it known whether the last revoked resource was moved or deleted
             self.rebalance(self.ran(), left=False, may_miss=False)
 
     def ran(self) -> dict[Resource, str]:
         return {r: name for name, running in self.running.items() for r in running or ()}
 
     def change(self) -> bool:
-        """Something happens between two generations; returns whether a worker went."""
+        """Let something happen between two generations; return whether a worker left."""
         match self.random.choice(("join", "leave", "add", "add", "delete", "nothing")):
             case "join":
                 self.made += 1
@@ -135,7 +135,7 @@ class Simulation:
         return given
 
     def _note(self, before: dict[Resource, str]) -> None:
-        """A resource that has no owner now, or another one than before, stopped by this generation."""
+        """Note each resource without an owner, or with another owner than before: it stopped by this generation."""
         now = self.ran()
         for resource, owner in before.items():
             if resource in self.configured and now.get(resource) != owner:

@@ -1,4 +1,6 @@
-"""Same input, same rows: whatever the batching, the order between sources, duplicates and where a rebuild began."""
+"""The same input gives the same rows, whatever the batches, the order of sources, duplicates and the begin of a
+rebuild.
+"""
 
 from __future__ import annotations
 
@@ -90,7 +92,7 @@ def test_a_rebuild_from_any_state_at_rest_gives_the_rows_of_a_whole_rebuild(name
 
 
 def gone_on_from_each_rest(history: History, quiet_ms: int) -> int:
-    """How many rests there were; the rows after each are those of a whole rebuild."""
+    """Check that the rows after each rest are those of a whole rebuild; return the number of rests."""
     whole, rests = silver_rows(history, quiet_ms), 0
     for episode in whole["rebalances"]:
         if (state := episode["base_state"]) is None:
@@ -110,7 +112,7 @@ def gone_on_from_each_rest(history: History, quiet_ms: int) -> int:
 
 
 def since(history: History, base: ResumeState) -> History:
-    """What a rebuild from `base` reads."""
+    """Return the history that a rebuild from `base` reads."""
     return dataclasses.replace(
         history,
         records=[r for r in history.records if r.position >= base.position],
@@ -142,15 +144,15 @@ def test_a_group_that_changed_its_protocol_is_rebuilt_from_its_first_record() ->
 
 
 def named(rows: dict[str, list[dict[str, Any]]]) -> set[int]:
-    """Offsets of the first generation of each episode from which a rebuild may begin.
+    """Return the offsets of the first generation of each episode from which a rebuild may begin.
 
-    The others began with every resource owned, but by a member of which a later record tells whether it resumed.
+    The other episodes began with every resource owned, but a later record decides whether one of the owners resumed.
     """
     return {row["source_offset"] for row in rows["rebalances"] if row["base_offset"] is not None}
 
 
 def settled(rows: dict[str, list[dict[str, Any]]]) -> list[tuple[ResumeState, dict[str, Any]]]:
-    """Each episode of a classic group that began with nothing open, and the generation before it."""
+    """Return each episode of a classic group that began with nothing open, and the generation before it."""
     out, of_group = [], rows["generations"]
     if {row["group_protocol"] for row in of_group} != {"classic"}:
         return []

@@ -1,4 +1,4 @@
-"""KIP-848 groups from hand-made records: epochs, members, state and what stopped for how long."""
+"""KIP-848 groups from hand-made records: epochs, members, state, and which resources stopped for how long."""
 
 from __future__ import annotations
 
@@ -210,7 +210,7 @@ def test_a_static_member_away_leaves_the_group_reconciling_and_its_work_open():
 def test_a_static_member_that_does_not_come_back_in_time_was_lost():
     script = static(back=False).line(47_010, "member_fenced", "A", trigger="session_expired", reason="expired")
     rows = leaves(script, 47_010, "A", 3).at(48_000, member("B"), epoch(4)).rows()
-    # The group was empty meanwhile, which says more.
+    # The group was empty meanwhile, which takes precedence.
     assert {"no_member"} == {s["cause"] for s in rows["stalls"]}
     other = (
         two_members()

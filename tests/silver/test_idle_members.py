@@ -1,4 +1,4 @@
-"""A member that had nothing to commit is not taken for a blocked one, and its silence is no loss."""
+"""A member that had nothing to commit does not count as blocked, and its silence is no loss."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a batch may replace is the same rows, whether DuckDB reads them for a few groups or Spark for many."""
+"""DuckDB, for a few groups, and Spark, for many, read the same rows that a batch may replace."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from testing.warehouses.rebuilding import batches, silver_of
 
 @pytest.fixture(scope="module")
 def stored(tmp_path_factory):
-    """Bronze and silver of a recorded churn, several files of each: folder and silver's rows."""
+    """Write bronze and silver of a recorded churn, in several files each; return the folder and silver's rows."""
     folder, given = tmp_path_factory.mktemp("standing"), batches("eager_churn", count=4)
     rows = silver_of(given, "eager_churn")
     for table in SILVER:
@@ -73,7 +73,7 @@ def test_few_and_many_groups_give_the_same_rows(spark, pointed, monkeypatch, sha
     folder, rows = pointed
     groups = [(row["cluster"], row["group_id"]) for row in rows["groups"]]
     times = sorted(row["joined_at"] for row in rows["generations"])
-    # The last begins after everything.
+    # The last point lies after all rows.
     times.append(times[-1] + 3_600_000)
     since = datetime.fromtimestamp(times[int((len(times) - 1) * share)] / 1000, UTC)
     owned = {(row["name"], row["index"]) for row in rows["stalls"]}
@@ -115,7 +115,7 @@ def test_few_and_many_groups_give_the_same_rows(spark, pointed, monkeypatch, sha
 
 @pytest.mark.parametrize(("in_files", "processes"), [(True, 0), (False, 0), (True, 2), (False, 2)])
 def test_tasks_make_the_rows_that_the_driver_makes(spark, stored, monkeypatch, in_files, processes) -> None:
-    """In Spark's tasks, or in that many processes without a session."""
+    """In Spark's tasks, or in this number of processes without a session."""
     folder, rows = stored
     monkeypatch.setattr(jobs.silver.silver_tasks, "POOLED", 0)
     groups = [{"cluster": row["cluster"], "group_id": row["group_id"], "since_at": START} for row in rows["groups"]]

@@ -1,4 +1,4 @@
-"""What the lab's script did to a group is what silver tells of it, to the second that the lab said it in."""
+"""Silver has the events of the lab's script, within the second in which the lab printed them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ def described(capture: str):
 
 
 def events(capture: str, group: str) -> list[tuple[str, str]]:
-    """What happened to whom, in order; a Streams member's client id goes on after the application's."""
+    """Return what happened to which member, in order; a Streams member's client id continues after the application's
+    id.
+    """
     rows = [row for row in described(capture)["group_events"] if row["group_id"] == group and row["kind"] in MARKS]
     return [
         (str(row["kind"]), (row["client_id"] or "").split("-StreamThread")[0])
@@ -25,7 +27,7 @@ def events(capture: str, group: str) -> list[tuple[str, str]]:
 
 
 def kind(capture: str, group: str) -> tuple[str, str]:
-    """Type and protocol of the group."""
+    """Return type and protocol of the group."""
     [row] = [row for row in described(capture)["groups"] if row["group_id"] == group]
     return row["group_type"], row["group_protocol"]
 

@@ -1,4 +1,4 @@
-"""`generation_members` keeps what shows a member's client library: version, owned or none, rack, layout of user data."""
+"""`generation_members` keeps the signs of a member's client library: version, owned field, rack, user data layout."""
 
 from __future__ import annotations
 

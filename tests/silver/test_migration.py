@@ -1,4 +1,4 @@
-"""Groups that change their protocol: one timeline, with the numbers going on (KIP-848's online migration)."""
+"""Groups that change their protocol: one timeline with continuing numbers (KIP-848's online migration)."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def upgraded() -> Script:
 
 
 def downgraded() -> Script:
-    """The last KIP-848 member of epoch 6 leaves at 20 s; A goes on with the classic protocol."""
+    """The last KIP-848 member of epoch 6 leaves at 20 s; A continues with the classic protocol."""
     return (
         Script()
         .at(0, member("A", classicMemberMetadata=CLASSIC_MEMBER), member("N"), epoch(6), target("A", 0, 1),

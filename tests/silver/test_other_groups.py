@@ -1,4 +1,4 @@
-"""Groups that hand out something else than topic partitions, or nothing: Kafka Streams, Schema Registry, strangers."""
+"""Groups that assign other things than topic partitions, or nothing: Kafka Streams, Schema Registry, unknown types."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Groups of the consumer protocol, made at random: a rebuild from wherever one was at rest gives the same rows."""
+"""Random groups of the consumer protocol: a rebuild from any point at rest gives the same rows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TOPICS = {T1: "orders", T2: "refunds"}
 
 
 class Group:
-    """A coordinator that deals partitions out evenly, and members that do as told at once, late or never."""
+    """A coordinator that distributes partitions evenly, and members that follow at once, late or never."""
 
     def __init__(self, seed: int) -> None:
         self.random, self.script = Random(seed), Script()
@@ -128,7 +128,7 @@ def test_from_wherever_a_group_was_at_rest_the_rows_are_those_of_a_whole_rebuild
 
 
 def test_what_comes_later_changes_no_row_of_before() -> None:
-    """A rebuild goes on from what an earlier one wrote: its rows are those that the whole history has."""
+    """A rebuild continues from the rows of an earlier one: its rows are those of the whole history."""
     gone_on = 0
     for seed in range(60):
         history = Group(seed).run(60).history()

@@ -17,19 +17,19 @@ from testing.recordings import CAPTURES
 from testing.warehouses.rebuilding import batches, histories
 
 MOST = 32
-"""A group whose members become static enters most: the paths of dynamic members and those of static ones."""
+"""A group whose members become static calls most modules: those for dynamic and those for static members."""
 
 QUIET_MS = 10_000
 NAMES = sorted(path.name for path in CAPTURES.iterdir() if path.is_dir())
 
 
 def modules_in_order(history: History) -> list[str]:
-    """Modules of silver in the order in which the functions of each are called for the first time."""
+    """Return the modules of silver in the order of the first call of a function in each."""
     called: dict[CodeType, str] = {}
 
     def note(frame: FrameType, event: str, _: Any) -> None:
         module, code = frame.f_globals.get("__name__", ""), frame.f_code
-        # Comprehensions and generated methods have no place of their own in the text.
+        # Comprehensions and generated methods have no own position in the text.
         has_place = not code.co_name.startswith("<") and not code.co_filename.startswith("<")
         if event == "call" and has_place and module.startswith("pipelines.silver."):
             called.setdefault(code, module)

@@ -1,4 +1,4 @@
-"""What the last commits of a member prove about when it stopped."""
+"""What the last commits of a member prove about the time of its stop."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pipelines.silver.stops.commit_activity import work_of
 
 
 def segment(*commits: tuple[int, int]) -> CommitSegment:
-    """Commits of one partition as (time, offset), as the fold keeps them."""
+    """Return the commits of one partition, given as (time, offset), as runs keep them."""
     points = [Point((0, at), at, committed) for at, committed in commits]
     is_repeated = len(points) > 2 and points[-1].committed == points[-2].committed
     return CommitSegment(

@@ -53,7 +53,7 @@ def current(member_id: str, number: int, active: Tasks, *, state: int = 1, pendi
 
 
 def moving() -> Script:
-    """A runs tasks 0_0 and 0_1; B joins with a standby for 0_1 and is then given it."""
+    """A runs tasks 0_0 and 0_1; B joins with a standby for 0_1 and then gets the task."""
     return (
         Script()
         .at(0, member("A"), topology(), epoch(2, validatedTopologyEpoch=0), target("A", {"0": [0, 1]}),

@@ -1,4 +1,4 @@
-"""What compaction or a late start takes away makes rows fewer, never wrong."""
+"""Records that compaction or a late start removed make rows fewer, never wrong."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def rebuilt(history: History, records: list[Record]) -> SilverRows:
 
 
 def compacted(records: list[Record], upto: int) -> list[Record]:
-    """The last record of each key, up to a place in the log, and everything after it."""
+    """Return the last record of each key up to a position in the log, and everything after it."""
     last = {(r.kind, r.member_id, r.expression): r.position for r in records[:upto]}
     kept = set(last.values())
     return [r for i, r in enumerate(records) if i >= upto or r.position in kept]

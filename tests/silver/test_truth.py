@@ -1,4 +1,4 @@
-"""What is rebuilt from recorded histories, against what really happened there."""
+"""The rows that are rebuilt from recorded histories, compared with what really happened."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def with_log(request) -> tuple[dict[str, Any], dict[str, Any]]:
 
 @pytest.fixture(scope="module", params=CAPTURES)
 def without_log(request) -> tuple[dict[str, Any], dict[str, Any]]:
-    """From `__consumer_offsets` alone."""
+    """The rows from `__consumer_offsets` alone."""
     return silver_of(batches(request.param, sources="offsets"), request.param), truth(request.param)
 
 
@@ -35,7 +35,7 @@ def of(rows: dict[str, Any], protocol: str) -> list[dict[str, Any]]:
 
 
 def generations(rows: dict[str, Any], summary: dict[str, Any]) -> list[tuple[dict[str, Any], dict[str, Any]]]:
-    """Every completed generation that happened, with our row for it."""
+    """Return every completed generation that happened, with our row for it."""
     ours = {(r["group_id"], r["generation_id"]): r for r in rows["generations"]}
     return [
         (t, ours[name, t["generation"]])
@@ -46,7 +46,9 @@ def generations(rows: dict[str, Any], summary: dict[str, Any]) -> list[tuple[dic
 
 
 def stops(rows: dict[str, Any], summary: dict[str, Any]) -> tuple[list[tuple[float, float, dict[str, Any]]], int]:
-    """Every hand-over that happened, under any protocol, with our window for it, nearest first; and how many have none."""
+    """Return every hand-over that happened, under any protocol, with our nearest window for it, and the number without
+    one.
+    """
     ours: dict[tuple[str, str, int], list[dict[str, Any]]] = defaultdict(list)
     for r in rows["stalls"]:
         if r["resumed_at_latest"] is not None:

@@ -17,7 +17,7 @@ A, B, C = member_id("a"), member_id("b"), member_id("c")
 
 
 def true_stops(capture: str) -> dict[tuple[str, str, int], list[tuple[float, float]]]:
-    """The stops of classic groups; a member that lost its partitions stopped with its last message."""
+    """Return the stops of classic groups; a member that lost its partitions stopped with its last message."""
     found = defaultdict(list)
     for name, group in truth(capture)["groups"].items():
         for stop in group["stops"] if group["config"]["protocol"] == "classic" else ():
@@ -28,7 +28,7 @@ def true_stops(capture: str) -> dict[tuple[str, str, int], list[tuple[float, flo
 
 @cache
 def paired(capture: str, sources: str) -> list[tuple[float, float, dict[str, Any]]]:
-    """Every stop that happened with our row for it, in order of time."""
+    """Return every stop that happened with our row for it, in order of time."""
     ours = defaultdict(list)
     for row in silver_of(batches(capture, sources=sources), capture)["stalls"]:
         if row["resumed_at_latest"] is not None:

@@ -19,7 +19,7 @@ _numbers = itertools.count()
 
 
 class Topic:
-    """One topic of its own; `write` returns when the broker has everything."""
+    """A topic for one test; `write` returns when the broker has all records."""
 
     def __init__(self, servers: str, name: str) -> None:
         self.servers, self.name = servers, name
@@ -28,7 +28,7 @@ class Topic:
 
     def create(self, partitions: int = 2) -> Topic:
         self.admin.create_topics([NewTopic(self.name, partitions, 1)])[self.name].result(120)
-        # The controller has answered; a broker knows of it a little later.
+        # The controller has responded; a broker learns of the topic a little later.
         wait_until(lambda: topic_ends(self.admin, self.name))
         return self
 
@@ -43,7 +43,7 @@ class Topic:
         assert self._producer.flush(120) == 0
 
     def write_in_a_transaction(self, records, partition: int = 0) -> None:
-        """Leaves a control record behind the records."""
+        """Write the records and, after them, a control record."""
         producer = Producer({"bootstrap.servers": self.servers, "transactional.id": self.name})
         producer.init_transactions(120)
         producer.begin_transaction()
@@ -78,5 +78,5 @@ def topic(absent_topic) -> Topic:
 
 @pytest.fixture
 def stream(cluster, absent_topic):
-    """Reads the test's topic as if it were `__consumer_offsets`."""
+    """Return a stream that reads the test's topic as if it were `__consumer_offsets`."""
     return replace(topic_streams.offsets(cluster, tasks=2), topic=absent_topic.name)

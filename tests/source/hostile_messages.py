@@ -1,4 +1,4 @@
-"""Messages that a hostile writer to an events topic would try, with the reason that each is quarantined for."""
+"""Messages that a hostile writer to an events topic would send, with the reason for which each is quarantined."""
 
 from __future__ import annotations
 
@@ -78,4 +78,4 @@ HARMLESS: dict[str, bytes] = {
     "half a surrogate pair": b'{"message":"\\ud800 oordinator"}',
     "one key a thousand times": b'{"message":"x"' + b',"message":"y"' * 1000 + b"}",
 }
-"""They hold no line of ours, and are passed over."""
+"""These messages contain no known line, and are skipped."""

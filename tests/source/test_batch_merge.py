@@ -1,4 +1,6 @@
-"""Streams whose batches come at the same time are built in one go; a slow one does not hold up the others for long."""
+"""Batches of several streams that arrive at the same time are built together; a slow one does not delay others for
+long.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,7 @@ from jobs.spark.batch_merge import BatchMerge
 
 
 class Streams:
-    """Threads that each hand one batch on, as Spark's streams do."""
+    """Threads that each pass on one batch, as Spark's streams do."""
 
     def __init__(self, batch_merge: BatchMerge) -> None:
         self.batch_merge = batch_merge

@@ -1,4 +1,4 @@
-"""A compressed batch of kilobytes that unpacks to more than a client takes is a gap, and reading goes on after it."""
+"""A batch of kilobytes that unpacks to more than a client accepts is a gap, and reading continues after it."""
 
 from __future__ import annotations
 

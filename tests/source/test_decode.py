@@ -98,7 +98,7 @@ def test_options_choose_records(written, decode, options, expected) -> None:
 def test_a_group_is_read_from_its_partition_alone(topic, decode, monkeypatch) -> None:
     home = partition_of("g", 2)
     topic.write([commit(0, "g"), commit(1, "other"), group_record(2, "g")], partition=home)
-    topic.write([commit(0, "g")], partition=1 - home)  # Where no coordinator writes it.
+    topic.write([commit(0, "g")], partition=1 - home)  # Here, no coordinator writes it.
     lines = decode(*where(topic), "--group", "g")
     assert [(home, 0), (home, 2)] == [(line["partition"], line["offset"]) for line in lines]
 

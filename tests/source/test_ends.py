@@ -1,4 +1,4 @@
-"""A topic's ends are asked for again while brokers come and go, and of anything else the error is told."""
+"""A topic's ends are requested again while brokers come and go; any other error is raised."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ENDS = TopicEnds(topic_id="t", ends={0: (0, 7)})
 
 @pytest.fixture
 def answering(monkeypatch):
-    """The broker answers with these errors, then with the ends."""
+    """The broker responds with these errors, then with the ends."""
 
     def response(*codes: int) -> TopicEnds | None:
         responses = [KafkaException(KafkaError(code)) for code in codes]

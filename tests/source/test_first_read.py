@@ -1,4 +1,4 @@
-"""The first read of a topic without Spark writes what the stream would write, and the stream goes on from there."""
+"""The first read of a topic without Spark writes the rows of the stream, and the stream continues from there."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ TABLES = (COORDINATOR_RECORDS, OFFSET_COMMITS, QUARANTINE, COVERAGE)
 
 
 def history(count, start=0):
-    """Group records, deletions, commits of two groups, and a record now and then that cannot be decoded."""
+    """Return group records, deletions, commits of two groups, and some records that cannot be decoded."""
     for n in range(start, start + count):
         yield (
             group_record(n, generation=n, at_ms=n + 1)
@@ -43,7 +43,7 @@ def history(count, start=0):
 
 
 def rows(warehouse):
-    """Every row of the tables as text, in order."""
+    """Return every row of the tables as text, in order."""
     return {
         table.name: sorted(map(str, deltalake.DeltaTable(table_path(warehouse, table)).to_pyarrow_table().to_pylist()))
         for table in TABLES
@@ -57,7 +57,7 @@ def by_stream(spark, warehouse, stream) -> None:
 
 @pytest.fixture
 def once(cluster, stream, warehouse, monkeypatch):
-    """`regroup ingest --once` of the test's topic; a session is an error unless one is given."""
+    """Run `regroup ingest --once` on the test's topic; starting a session is an error unless one is given."""
 
     def run(spark=None, many=1) -> None:
         def session(*_, **__):

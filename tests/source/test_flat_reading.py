@@ -1,4 +1,4 @@
-"""Reading librdkafka's messages from memory gives what confluent-kafka's consumer gives, or is not used."""
+"""Reading librdkafka's messages from memory gives the result of confluent-kafka's consumer, or is not used."""
 
 from __future__ import annotations
 

@@ -160,7 +160,7 @@ def histories(draw):
 
 
 def merged(found, group_records):
-    """Runs that only a batch's end keeps apart, put together."""
+    """Return the runs, with those merged that only the end of a batch separates."""
     out = []
     for run in sorted(found, key=lambda r: (r["group_id"], r["partition"], r["first_offset"])):
         last = out[-1] if out else None

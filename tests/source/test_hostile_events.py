@@ -1,4 +1,4 @@
-"""Whoever may write to the events topic cannot stop ingest, nor speak for sources that the settings bind otherwise."""
+"""A writer to the events topic cannot stop ingest, and cannot send for sources that the settings bind otherwise."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def read(*messages, reading=READING, headers=()):
 
 
 def kept(message):
-    """Of a message that is too large, the quarantine keeps the beginning."""
+    """The quarantine keeps the beginning of a message that is too large."""
     return message[: event_batch.KEPT_BYTES] if message is not None and len(message) > LARGEST_MESSAGE else message
 
 
@@ -173,7 +173,7 @@ def test_a_line_without_a_broker_gets_the_only_one_that_its_source_speaks_for():
 
 
 class Events:
-    """Several events topics of one cluster, and an ingest of all there is."""
+    """Several events topics of one cluster, and an ingest of all of their messages."""
 
     def __init__(self, spark, warehouse, servers):
         self.spark, self.warehouse, self.number = spark, warehouse, next(_numbers)

@@ -1,4 +1,4 @@
-"""What the JVM and its Python workers print: nothing is lost but the tracebacks of workers that connected too late."""
+"""The output of the JVM and its Python workers: only tracebacks of workers that connected too late are dropped."""
 
 from __future__ import annotations
 

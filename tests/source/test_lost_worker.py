@@ -1,4 +1,4 @@
-"""A lost Python worker is told in one sentence, and the command is repeated; with real workers of a real session."""
+"""A lost Python worker is reported in one sentence, and the command is repeated; with workers of a real session."""
 
 from __future__ import annotations
 

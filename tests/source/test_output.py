@@ -1,4 +1,4 @@
-"""A task's rows are handed on while they are few, else written as files of the tables; they are the same rows."""
+"""A task's rows are yielded if they are few, else written as files of the tables; the rows are the same."""
 
 from __future__ import annotations
 

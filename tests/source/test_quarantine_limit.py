@@ -1,4 +1,4 @@
-"""Too much that cannot be decoded ends the stream before quarantine fills."""
+"""Too many records that cannot be decoded end the stream before they fill the quarantine."""
 
 from __future__ import annotations
 

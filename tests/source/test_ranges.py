@@ -15,7 +15,8 @@ from jobs.kafka.kafka_read import Range, RangeReader
 from tests.source.offset_records import commit
 
 WAITS_S = 120.0
-"""After which a reader that waits asks why nothing comes; without waiting, also a slow machine ends long before."""
+"""Seconds after which a waiting reader asks why no record arrives; a reader that need not wait ends long before, even
+on a slow machine."""
 
 
 @pytest.fixture(params=[False, True], ids=["objects", "flat"])
@@ -29,7 +30,7 @@ def read(is_flat):
 
 
 def records(is_flat, cluster, topic, *ranges):
-    """(partition, offset) of every record, and the gaps."""
+    """Return (partition, offset) of every record, and the gaps."""
     wanted = [Range(partition=p, log_epoch=0, start=a, end=b) for p, a, b in ranges]
     reader = RangeReader(cluster.client(), topic.name, wanted, is_flat=is_flat)
     places = [place for piece in reader for place in zip(piece.partition.tolist(), piece.offset.tolist(), strict=True)]
@@ -90,7 +91,8 @@ def test_neither_an_open_nor_an_aborted_transaction_hides_what_was_written_behin
     producer.abort_transaction(120)
     topic.write([commit(2)])
     places, gaps = read(cluster, topic, (0, 0, topic.end()))
-    # The aborted record too: a client cannot see what became of it. The marker may come before or after the last one.
+    # Including the aborted record, because a client cannot see that it was aborted. The marker may come before or after
+    # the last one.
     assert ([(0, 0), (0, 1)], 3, []) == (places[:2], len(places), gaps)
 
 
@@ -158,7 +160,7 @@ def answered(result) -> Future:
 
 
 class MovedLeader:
-    """A real client whose first answers about offsets are those seen while brokers were lost."""
+    """A real client whose first responses about offsets are those seen while brokers were lost."""
 
     def __init__(self, admin, errors) -> None:
         self._admin = admin

@@ -40,7 +40,7 @@ def tables(spark, warehouse):
 
 
 def ingest(spark, warehouse, stream, **trigger):
-    """Read all there is; returns the stream's finished query."""
+    """Read all existing records; return the stream's finished query."""
     writer = Writer(stream=stream, warehouse=warehouse)
     writer.checkpoint.refuse_other_tables()
     query = writer.start(spark, trigger or {"availableNow": True})
@@ -62,7 +62,7 @@ def rows(warehouse, table, *columns):
 
 
 def offsets_read(warehouse):
-    """Every record's (partition, offset) for group records; first offset, last offset and count for runs."""
+    """Return (partition, offset) of every group record; first offset, last offset and count of runs."""
     return (
         rows(warehouse, COORDINATOR_RECORDS, "log_epoch", "source_partition", "source_offset"),
         rows(warehouse, OFFSET_COMMITS, "log_epoch", "source_partition", "first_offset", "last_offset", "commits"),
@@ -115,7 +115,7 @@ def test_a_batch_that_failed_after_its_writes_is_read_again_and_not_written_twic
 
 
 def failing(times, error):
-    """What fails so often, and then is told of batches."""
+    """Return a list for the sizes of batches, and a function that fails this many times and then accepts batches."""
     described = []
 
     def on_batch(new):
@@ -197,7 +197,7 @@ def test_a_batch_cut_off_together_with_its_checkpoint_loses_and_repeats_nothing(
     ingest(spark, tables, stream)
     topic.write([*history(40, start=300)])
     ingest(spark, tables, stream)
-    # As a crash before the last of the writes leaves it: what coverage says was read ends earlier.
+    # As after a crash before the last write: coverage ends earlier than the rows.
     DeltaTable.forPath(spark, table_path(tables, COVERAGE)).delete("to_offset = 340")
     shutil.rmtree(tables / "_checkpoints")
     topic.write(history(60, start=340))
@@ -270,7 +270,7 @@ def test_offsets_without_any_record_are_an_error_that_says_why(spark, tables, to
     topic.write_in_a_transaction([commit(0)])
     from confluent_kafka import TopicPartition
 
-    # Only the marker is left: a log that has offsets and gives no record.
+    # Only the marker is left: a log with offsets but without a record.
     (done,) = topic.admin.delete_records([TopicPartition(topic.name, 0, 1)]).values()
     done.result(120)
     with pytest.raises(UserError, match="gave not one record"):

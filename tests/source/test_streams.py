@@ -1,4 +1,4 @@
-"""Streams started again, after what may pass and after what does not; with a real broker that goes away."""
+"""Streams are restarted after temporary and after other failures; with a real broker that goes away."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_while_a_broker_is_away_its_streams_begin_again_and_then_go_on(spark, wa
 
 
 class Ended:
-    """A query that ended so; the real ones are those of the test above."""
+    """A query that ended with this exception; the test above has real ones."""
 
     isActive = False  # noqa: N815 - Spark's name
 

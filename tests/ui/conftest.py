@@ -19,11 +19,13 @@ from testing.serving import BROWSER, serving
 from tests.ui.lake.databricks import Databricks, DuckEngine
 
 FRESH_SECONDS = 10 * 60
-"""Age at which the sample is made anew. Tests ask for the hour before the clock's time, and the suite takes longer."""
+"""Age at which the sample is made again. Tests request the last hour, and the suite takes longer than that."""
 
 
 class Site:
-    """A warehouse with the everyday sample up to `now` (epoch ms). The pages over it start when first asked for."""
+    """A warehouse with the everyday sample up to `now` (epoch ms). The pages over it start when they are first
+    requested.
+    """
 
     def __init__(self, warehouse: Path, started: ExitStack) -> None:
         self.now, self.warehouse, self._started = int(time.time() * 1000), warehouse, started
@@ -66,7 +68,7 @@ def warehouse(site: Site) -> Path:
 
 @pytest.fixture(scope="session", params=["folder", "databricks"])
 def lake(request: pytest.FixtureRequest) -> Callable[..., WarmLake]:
-    """Makes a lake over a warehouse's folder: what is promised of one holds of both."""
+    """Return a function that opens a lake over a warehouse's folder. Both kinds of lake keep the same promises."""
     return LocalLake if request.param == "folder" else of_databricks
 
 
@@ -101,7 +103,7 @@ PATIENCE_MS = 120_000
 
 
 class Watched:
-    """A page and everything about it that must not happen."""
+    """A page, and all of its events that must not happen."""
 
     def __init__(self, page: Page, address: str) -> None:
         self.page, self.address, self.wrong = page, address, []
@@ -127,7 +129,7 @@ SIZE = (1440, 900)
 
 
 class Window:
-    """A browser window for many tests: each has pages of its own, and finds nothing that another one has stored.
+    """A browser window for many tests: each has separate pages, and finds no data that another test has stored.
 
     The scripts of a page take 1.6 s of processor time to compile. Chromium does that once in a process, and all pages
     of a window are in one, which ends with the last of them: so one page stays open, without scripts.
@@ -178,7 +180,7 @@ def watched(window: Window, address: str) -> Iterator[Watched]:
 
 @pytest.fixture
 def reader(berlin: Window, address: str) -> Iterator[Watched]:
-    """One in Berlin, who may copy; fails if anything went wrong on the page."""
+    """A page of a reader in Berlin who may use the clipboard; fails if anything went wrong on the page."""
     berlin.allow_copying(address)
     with berlin.page(address) as found:
         yield found

@@ -1,4 +1,4 @@
-"""What is remembered of stops that wait for a first commit gives the answers that the table gives."""
+"""The cache of stops that wait for a first commit gives the same results as the table."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def described(rows: pa.Table) -> list[str]:
 
 @pytest.mark.parametrize("name", ["eager_churn", "rolling_restart", "migration"])
 def test_every_batch_gets_the_same_answer_of_memory_and_table(spark, warehouse, monkeypatch, name) -> None:
-    """Files are put together meanwhile, and once somebody else rebuilds silver."""
+    """Files are compacted meanwhile, and once another process rebuilds silver."""
     capture, settings, path = Capture(CAPTURES / name), Settings(warehouse=warehouse), table_path(warehouse, STALLS)
     create_tables(spark, warehouse, (*BRONZE, *SILVER))
     asked, learn, remembered = SilverInputs.committing, pending_first_commits.PendingFirstCommits.learn, []

@@ -1,4 +1,4 @@
-"""Silver of thinned commits is silver of all of them, and most of them are left out where batches were small."""
+"""Silver of pruned commits equals silver of all commits, and most commits are left out if batches were small."""
 
 from __future__ import annotations
 

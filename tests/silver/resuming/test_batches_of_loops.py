@@ -28,7 +28,7 @@ META: dict[str, Any] = {}
 
 @pytest.fixture
 def resumed(monkeypatch) -> list[int]:
-    """How many groups of each batch resumed with a state; points are close together."""
+    """Return how many groups of each batch resumed with a state; points are close together."""
     found: list[int] = []
     restarts = SilverInputs.restarts
 

@@ -1,4 +1,4 @@
-"""KIP-848: who is blocked in poll acknowledges an assignment by its heartbeats, but does not resume what it is given."""
+"""KIP-848: a member that is blocked in poll acknowledges an assignment by heartbeats, but does not resume it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def blocked(*, a_commits: range, b_commits: range = AWAKE) -> Script:
 
 
 def stops(script: Script) -> list[tuple[str, str | None, int | None]]:
-    """Former owner, next owner and earliest end of each stall of partition 1."""
+    """Return former owner, next owner and earliest end of each stall of partition 1."""
     found = sorted(script.rows()["stalls"], key=lambda s: s["stopped_by_offset"])
     return [(s["from_member_id"], s["to_member_id"], s["resumed_at_earliest"]) for s in found if s["index"] == 1]
 

@@ -42,7 +42,7 @@ def base_of(point: Row, first_seen_at: int | None) -> ResumeState:
 
 
 def is_replaced(table: str, row: Row, point: Row) -> bool:
-    """Whether a rebuild from the point replaces the row, as `resume_points.after_base` says it in SQL."""
+    """Return whether a rebuild from the point replaces the row, as `resume_points.after_base` decides in SQL."""
     if table == "stalls":
         name = md5(row["name"].encode(), usedforsecurity=False).hexdigest()
         unfinished = f"|{row['stopped_by_offset']}/{row['index']}/{name}|" in point["unfinished_stalls"]
@@ -56,7 +56,7 @@ def is_replaced(table: str, row: Row, point: Row) -> bool:
 
 
 def resumed_from_each(given: History, quiet_ms: int) -> int:
-    """How many points there were; a rebuild from each gives the rows of a whole rebuild."""
+    """Check that a rebuild from each point gives the rows of a whole rebuild; return the number of points."""
     whole = silver_rows(given, quiet_ms)
     for point in whole["resume_points"]:
         base = base_of(point, whole["groups"][0]["first_seen_at"])

@@ -1,4 +1,4 @@
-"""A member that is gone again before it commits resumed nothing: its stalls and the one before them are one."""
+"""A member that is gone again before it commits resumed nothing: its stalls and the stall before them are one stall."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ D_WORKS = steady(61_000, 120_000, 1)
 
 
 def loop(*owners: str, first: int = 20_000, spacing: int = 10_000) -> list[Record]:
-    """A keeps partition 0. The owner of partition 1 is another one in each generation, in which it is new."""
+    """A keeps partition 0. Partition 1 has another, new owner in each generation."""
     started = generation(1, 0, [consumer("a", [0]), consumer("b", [1])])
     later = [
         generation(n + 2, first + n * spacing, [consumer("a", [0]), consumer(owner, [1])])

@@ -1,4 +1,6 @@
-"""A coordinator that fails or is read again makes no rebalance that did not happen, and hides none that failed."""
+"""A coordinator that fails, or whose records are read again, adds no rebalance that did not happen, and hides no failed
+one.
+"""
 
 from __future__ import annotations
 
@@ -175,7 +177,7 @@ def b_works(until: int) -> list[tuple[int, int, int]]:
 
 
 def test_a_member_that_a_new_coordinator_does_not_know_stopped_before_its_delayed_commit() -> None:
-    """B heard of it at 26.5 s; its commit was written again at 28 s, with the progress until then."""
+    """B learned of it at 26.5 s; its commit was written again at 28 s, with the progress until then."""
     stall = failed_over([*b_works(20_000), (28_000, 1, 26_500)])
     assert 20_000 <= stall["stopped_at_earliest"] - START <= 26_500 <= stall["stopped_at_latest"] - START
     assert abs(37_005 - 26_500 - stall["stopped_ms"]) < 100, "its progress tells when it stopped"
@@ -201,7 +203,7 @@ def test_a_newcomer_before_the_leader_synced_begins_the_join_phase_anew() -> Non
 
 
 def test_an_assignment_that_could_not_be_stored_gave_nobody_anything() -> None:
-    """Its record was written after the coordinator had sent an error, so the topic shows it all the same."""
+    """Its record was written after the coordinator had sent an error, so the topic contains the record nevertheless."""
     reason = f"Error COORDINATOR_NOT_AVAILABLE when storing group assignmentduring SyncGroup (member: {A})."
     text = f"Preparing to rebalance group orders in state PreparingRebalance with old generation 2 (reason: {reason})."
     again = generation(3, 15_000, [consumer("a", [0], from_generation=1), consumer("b", [1])])

@@ -1,4 +1,4 @@
-"""Generations of a loop that differ in number and times only are one row, and what is counted stays what it was."""
+"""Generations of a loop that differ in number and times only are one row, and all counts stay the same."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def looping(count: int = LOOP) -> History:
 
 @pytest.fixture(scope="module")
 def rows() -> dict[str, tuple[Any, Any]]:
-    """By table, the rows of a loop as they are stored, and those without any fold."""
+    """Return by table the rows of a loop as they are stored, and the same without folding."""
     given = looping()
     stored = silver_rows(given, 1_000)
     with pytest.MonkeyPatch.context() as patch:

@@ -1,4 +1,4 @@
-"""`regroup deploys` on a recorded cluster: two restarts of one group, told apart and compared."""
+"""`regroup deploys` on a recorded cluster: two restarts of one group, distinguished and compared."""
 
 from __future__ import annotations
 

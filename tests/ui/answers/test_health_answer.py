@@ -1,4 +1,4 @@
-"""`regroup health` says every problem that the Health page shows, and nothing that is well."""
+"""`regroup health` reports every problem that the Health page shows, and nothing else."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_nothing_speaks_against_tables_that_are_current_and_whole(tmp_path, now)
     text = health_text(found, now_ms=now + 4000)
     assert "10 records and lines of 1 source read.\nThe newest record of prod is 4 s old.\n" in text
     assert "Nothing speaks against the tables." in text
-    # What was never read is said also of sound tables.
+    # Sources that were never read are also reported if there is no problem.
     assert ["No coordinator's log", "The brokers are not polled"] == [
         each.split(" has")[0].split(":")[0] for each in found.unknown
     ]

@@ -1,4 +1,4 @@
-"""`regroup incident`: a document says what the pages say, with bounds and grades, and any name stays text in it."""
+"""`regroup incident`: a document has the values of the pages, with bounds and grades, and any name stays text in it."""
 
 from __future__ import annotations
 
@@ -186,7 +186,7 @@ def test_hostile_names_stay_text_in_markdown_html_and_the_drawing(tmp_path, now)
 
 
 def assert_plain(text: str) -> None:
-    """Nothing of a name is markup: beside our own tables, lists, headings and addresses, all of it is escaped."""
+    """Assert that no name contains markup: all except our own tables, lists, headings and addresses is escaped."""
     for line in text.splitlines():
         bare = re.sub(r"\\.", "", line)
         bare = re.sub(rf"<{URL}/[^<>\s]*>$", "", bare)

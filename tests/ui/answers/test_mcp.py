@@ -20,7 +20,9 @@ ROOT = Path(__file__).parents[3]
 
 
 def in_a_thread(act):
-    """What `act` returns. In this thread, a browser of another test may keep a loop of asyncio running."""
+    """Return the result of `act`, run in another thread: in this one, another test's browser may keep an asyncio loop
+    running.
+    """
     with ThreadPoolExecutor(1) as pool:
         return pool.submit(act).result()
 

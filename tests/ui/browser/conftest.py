@@ -1,4 +1,4 @@
-"""Recorded clusters on pages, and somebody who asks them with few clicks."""
+"""Recorded clusters on pages, and a reader who answers questions with few clicks."""
 
 from __future__ import annotations
 
@@ -58,12 +58,12 @@ def recorded(tmp_path_factory) -> Iterator[Recorded]:
 
 
 def at_of(instant: Any) -> datetime:
-    """Storms hold milliseconds, rows of recorded tables instants."""
+    """Return milliseconds: storms have them, rows of recorded tables have datetimes."""
     return instant if isinstance(instant, datetime) else datetime.fromtimestamp(instant / 1_000, UTC)
 
 
 class Asking:
-    """Somebody with a browser; `clicks` so far."""
+    """A reader with a browser; `clicks` counts the clicks so far."""
 
     def __init__(self, page: Page) -> None:
         self.page, self.clicks = page, 0
@@ -74,7 +74,7 @@ class Asking:
         self.page.wait_for_selector(ready)
 
     def reads(self, *texts: str, clicks: int = 3) -> None:
-        """The page says all of this, and it took `clicks` at most."""
+        """Assert that the page contains all of these texts, after at most `clicks` clicks."""
         printed = self.page.inner_text("#page")
         for text in texts:
             assert text in printed, (text, printed[:3_000])

@@ -43,7 +43,7 @@ def two_deploys(now: int) -> str:
 
 @pytest.fixture(scope="module")
 def described(tmp_path_factory, now) -> Iterator[str]:
-    """The address of pages over a warehouse that has everything: advice and diagnoses too."""
+    """The address of pages over a warehouse with all kinds of rows, including advice and diagnoses."""
     folder: Path = tmp_path_factory.mktemp("told")
     sample.write(folder, sample.everyday(now))
     group = EagerGroup(members=10, partitions=50, notice_ms=2_800, callback_ms=20_000)

@@ -200,7 +200,7 @@ def test_hostile_ids_stay_text_on_every_page(window, hostile):
 
 
 def visit(page, href, path):
-    """To another address as a link inside the page does it, then wait for that address's own figure."""
+    """Go to another address as a link inside the page does, then wait for the figure of that address."""
     page.evaluate("document.getElementById('page').firstElementChild?.setAttribute('data-old', '1')")
     page.evaluate(
         "h => { history.pushState({}, '', h); dispatchEvent(new CustomEvent('_dashprivate_pushstate')) }", href

@@ -1,4 +1,4 @@
-"""What readers do to a page: each is a change of the address, so that a link shows the same and Back undoes it."""
+"""Each action of a reader changes the address, so that a link shows the same page and Back undoes the action."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def until_shown(page, **expected):
 
 
 def drag(page, first, last):
-    """Over the first figure, from one share of its width to another."""
+    """Drag over the first figure, from one share of its width to another."""
     box = page.locator(".nsewdrag").first.bounding_box()
     y = box["y"] + box["height"] / 2
     page.mouse.move(box["x"] + box["width"] * first, y)
@@ -163,7 +163,7 @@ def test_a_double_click_on_a_rebalance_undoes_the_zoom_and_does_not_open_it(watc
     for click_count in (1, 2):
         page.mouse.down(click_count=click_count)
         page.mouse.up(click_count=click_count)
-        # The time between the clicks of a hand.
+        # The time between two clicks of a person.
         page.wait_for_timeout(100)
     page.wait_for_selector(".ranges .on:text-is('1 h')")
     # Longer than the time that a click waits for a second one.
@@ -216,7 +216,7 @@ def test_the_pointers_instant_is_reported_on_every_figure_of_the_page(watched):
     lines = page.locator(".crosshair:not([hidden])")
 
     def is_on_every_figure() -> bool:
-        """Those that are drawn later have the line when the pointer moves again."""
+        """Figures that are drawn later get the line when the pointer moves again."""
         page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 9)
         page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 10)
         return page.locator(".panel figure").count() == lines.count()
@@ -282,7 +282,7 @@ def test_two_keys_lead_to_a_page(watched, keys, heading):
     page = watched.open("/", PLOT)
 
     def is_there() -> bool:
-        """Where this process pauses between two keys they are not one command."""
+        """If this process pauses between two keys, they are not one command."""
         for key in keys:
             page.keyboard.press(key)
         with suppress(TimeoutError):

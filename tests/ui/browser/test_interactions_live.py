@@ -1,4 +1,4 @@
-"""New data comes by itself, disturbs nobody, and its absence is said."""
+"""New data appears by itself and disturbs no reader, and missing data is reported."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from testing.serving import serving
 from tests.ui.browser.test_browser import PLOT
 from tests.ui.conftest import Watched
 
-# Playwright lets go of what it held when the route is taken away.
+# Playwright releases held requests when the route is removed.
 ASKED = "**/_dash-update-component*"
 GROUP = "/group?cluster=prod-eu&group=pricing-static&from=all"
 
 
 @pytest.fixture
 def live(browser, tmp_path, now):
-    """A page over a warehouse that grows, and what makes it grow."""
+    """A page over a warehouse that grows, and a function that adds rows."""
     sample.write(tmp_path, sample.static(now))
     with serving(tmp_path) as address:
         context = browser.new_context(viewport={"width": 1440, "height": 500})
@@ -32,7 +32,7 @@ def test_a_paused_page_waits_and_says_since_when(live):
     watched, grow = live
     watched.page.clock.install()
     page = watched.open("/?from=all", PLOT)
-    # The row comes first, what is in it later.
+    # The row appears first, its content later.
     page.wait_for_selector("[col-id=group] a")
     page.keyboard.press("p")
     assert page.inner_text("#paused").startswith("paused at ")
@@ -92,7 +92,7 @@ def test_new_data_keeps_tables_open_and_links_in_focus_on_every_page(live):
 
 @pytest.fixture
 def unanswered(browser, address):
-    """A page by a clock of its own, which gets no answer any more."""
+    """A page with its own clock, which gets no more responses."""
     context = browser.new_context()
     page = context.new_page()
     page.clock.install()
@@ -153,7 +153,7 @@ def test_a_page_that_was_brought_up_to_date_is_the_page_that_opens_anew(window, 
 
 
 def shape(page):
-    """All words of the page but those that tell how long ago something was, and all shapes of its figures."""
+    """Return all words of the page, except those about how long ago something was, and all shapes of its figures."""
     page.wait_for_timeout(500)
     return page.evaluate(
         "() => [window.regroup.tables(), [...document.querySelectorAll('#page h1, #page h2, #page .summary, #page .sentence, #page td, #page dd,"

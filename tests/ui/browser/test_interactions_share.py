@@ -1,4 +1,4 @@
-"""What leaves a page is what it shows: links, words and tables, and no name of a stranger becomes a formula or markup."""
+"""Links, text and tables that leave a page are those it shows, and no untrusted name becomes a formula or markup."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ def test_no_cell_is_a_formula_and_json_is_as_it_was(reader):
 
 
 def _defused(text: str) -> str:
-    """With an apostrophe before each formula, wherever a spreadsheet may see the beginning of a field."""
+    """Return the text with an apostrophe before each formula, wherever a spreadsheet may see a field begin."""
     begun = re.sub(r"""([,;|"'\t\r\n]|^)(?=["\s]*[=+\-@])""", r"\1'", text)
     return f"'{begun}" if re.match(r"[\t\r\n]", begun) else begun
 

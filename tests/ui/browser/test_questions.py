@@ -1,4 +1,4 @@
-"""What people on call ask, from the alert or the fleet on: the answer stands on a page within three clicks.
+"""Questions of people on call: from the alert or the Fleet page, the answer is on a page within three clicks.
 
 The pages show recorded clusters: churn with its accidents, rolling restarts, and hosts that stand still at once.
 """
@@ -14,7 +14,7 @@ from tests.ui.browser.conftest import Recorded, at_of
 
 
 def expired(recorded: Recorded, cluster: str = "churn") -> dict[str, Any]:
-    """A rebalance that a session's end set off."""
+    """Return a rebalance that an expired session caused."""
     return next(
         g for g in recorded.rows["generations"]
         if (g["cluster"], g["trigger"]) == (cluster, "session_expired") and not g["is_empty"]

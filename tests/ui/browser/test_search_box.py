@@ -1,4 +1,4 @@
-"""The search box: groups are found by keyboard and mouse, and text of strangers stays text."""
+"""The search box: groups are found by keyboard and mouse, and untrusted text stays text."""
 
 from __future__ import annotations
 

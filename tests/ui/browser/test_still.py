@@ -1,4 +1,6 @@
-"""The still parts of a page (assets/static.js) and its scripts: small, and no way in for anybody's text."""
+"""The static parts of a page (assets/static.js) and its scripts: they are small, and untrusted text never becomes
+markup.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +45,7 @@ def test_no_other_plotly_is_loaded(reader) -> None:
     reader.page.on("request", lambda request: asked.add(request.url))
     page = reader.open("/?from=all", PLOT)
     assert 1 == sum("plotly" in url and url.endswith(".js") for url in asked)
-    # A preloaded script that is in the window's cache already may be asked for twice. It is sent once at most.
+    # A preloaded script that is already in the window's cache may be requested twice. It is sent at most once.
     assert page.evaluate(SENT) <= 1
 
 
@@ -57,7 +59,7 @@ def test_a_page_that_is_ready_before_plotly_waits_for_it(reader) -> None:
     page.route("**/*plotly*.js", hold)
     page.goto(f"{reader.address}/?from=all", wait_until="commit")
     page.wait_for_selector("#page .panel")
-    # By the second frame, a figure has asked for Plotly, or waits for it.
+    # By the second frame, a figure has requested Plotly, or waits for it.
     page.evaluate("() => new Promise(shown => requestAnimationFrame(() => requestAnimationFrame(shown)))")
     for route in held:
         route.continue_()

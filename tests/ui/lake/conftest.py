@@ -1,4 +1,4 @@
-"""What the pages ask in all of their states, over a warehouse with a bit of everything."""
+"""All queries of the pages in all of their states, over a warehouse with a few rows of everything."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ READERS = (("billing-", "ship"), ("'", ":p_cap", "$", "ünï\\"), ("nobody",), (
 
 
 class Recording:
-    """Asks a lake, and keeps what it was asked: by SQL text, questions that had an answer first."""
+    """Asks a lake, and records the questions by SQL text, those with a result first."""
 
     def __init__(self, lake: LocalLake) -> None:
         self.versions, self.changed_at, self._lake = lake.versions, lake.changed_at, lake
@@ -43,7 +43,7 @@ class Recording:
 
 
 def gold(table, group: str, now: int) -> dict[str, Any]:
-    """A row whose columns are all set."""
+    """Return a row with a value in every column."""
     by_type = {"INT": 1, "BIGINT": 2, "DOUBLE": 0.5, "STRING": group, "TIMESTAMP": now, "BOOLEAN": True}
     row = {c.name: by_type[c.type] for c in table.columns if c.type in by_type}
     more = {
@@ -56,7 +56,7 @@ def gold(table, group: str, now: int) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory, now) -> Path:
-    """A bit of everything."""
+    """A warehouse with a few rows of everything."""
     folder = tmp_path_factory.mktemp("asked")
     rows = sample.merge({}, sample.everyday(now), sample.hostile(now, HOSTILE))
     printed = {"cluster": sample.CLUSTER, "observed_at": now - 60_000, "source": "poll", "subject": "orders"}
@@ -109,7 +109,7 @@ TEAMS = Teams.of({"billing": ["billing-*", "[!a-z]*.x"], "rest": [{"groups": "*-
 
 @pytest.fixture(scope="module")
 def asked(folder, now) -> dict[str, list[tuple[Any, int, dict[str, Any]]]]:
-    """What the pages ask in all of their states."""
+    """All queries of the pages in all of their states."""
     recording = Recording(LocalLake(folder))
     store, of = Store(recording, TEAMS), f"cluster={sample.CLUSTER}&group=billing-worker&incarnation=0&generation=5"
     states = ["from=all", "from=now-1h&q=a", "storm=together", "from=1&to=2"]
@@ -160,7 +160,7 @@ def _plain(value: Any) -> Any:
 
 
 def assert_same(folder: Path, lake: Lake, questions, prefixes) -> int:
-    """How many of them had an answer."""
+    """Compare the results, and return how many were not empty."""
     local, answered = LocalLake(folder), 0
     for sql, tables, cap, parameters in questions:
         expected = plain(local.query(sql, tables, cap, parameters, prefixes), sql)

@@ -1,7 +1,7 @@
 """A Databricks SQL warehouse for tests: the connector's calls, answered from the Delta tables of a folder.
 
-By Spark, as Databricks SQL is Spark SQL in ANSI mode; or, in a tenth of the time, by DuckDB, into whose words sqlglot
-puts the statement. Parameters become what the connector itself makes of them: a text and a type.
+Spark answers, because Databricks SQL is Spark SQL in ANSI mode; or, in a tenth of the time, DuckDB answers a statement
+that sqlglot translates. Parameters are converted as by the connector: to a text and a type.
 """
 
 from __future__ import annotations
@@ -25,25 +25,25 @@ from dashboards.lake.databricks_lake import DatabricksLake
 from dashboards.lake.databricks_warehouse import Warehouse
 
 READ = {"STRING": str, "INT": int, "BIGINT": int, "DOUBLE": float, "TIMESTAMP": datetime.fromisoformat}
-"""What the server makes of a parameter's text; Spark takes literals only."""
+"""The server's conversion of a parameter's text; Spark accepts only literals."""
 
 
 class Engine(Protocol):
     location: str
 
     def response(self, text: str, parameters: dict[str, Any]) -> pa.Table:
-        """Raises `ServerOperationError` for what the warehouse refuses."""
+        """Return the result. Raises `ServerOperationError` for statements that the warehouse refuses."""
 
 
 class SparkEngine:
-    """A folder by its path, or all of it as a schema of Spark's catalog, which does everything and is slower:
-    without one, the folder itself tells its versions, and Spark reads the newest.
+    """A folder by its path, or as a schema of Spark's catalog, which supports everything and is slower. Without a
+    schema, the versions come from the folder itself, and Spark reads the newest.
     """
 
     def __init__(self, spark: SparkSession, folder: Path, schema: str = "") -> None:
         self._spark, self._folder, self._schema = spark, folder, schema
         self.location = f"spark_catalog.{schema}" if schema else str(folder)
-        # Delta's parser does not know parameters; so Spark binds them after it.
+        # Delta's parser does not know parameters, so Spark binds them afterwards.
         spark.conf.set("spark.sql.legacy.parameterSubstitution.constantsOnly", "true")
         if schema:
             spark.sql(f"CREATE SCHEMA IF NOT EXISTS {self.location}")
@@ -144,7 +144,7 @@ class Databricks:
 
     @property
     def questions(self) -> list[tuple[str, dict[str, Any]]]:
-        """What was asked of rows."""
+        """Return the statements that read rows."""
         return [each for each in self.asked if not each[0].startswith("DESCRIBE")]
 
 

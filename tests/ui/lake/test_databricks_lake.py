@@ -1,4 +1,4 @@
-"""What a lake behind a Databricks SQL warehouse asks, keeps, tells of errors, and how it gets in."""
+"""A lake behind a Databricks SQL warehouse: its statements, its cache, its error messages and its sign-in."""
 
 from __future__ import annotations
 
@@ -181,7 +181,7 @@ def test_what_goes_wrong_is_one_sentence_on_the_page(databricks, monkeypatch, no
 
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory) -> Path:
-    """Of 127.0.0.1, and its key, in one file."""
+    """A certificate of 127.0.0.1 and its key, in one file."""
     key, name = (
         ec.generate_private_key(ec.SECP256R1()),
         x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "workspace")]),
@@ -247,7 +247,7 @@ def test_without_its_packages_one_sentence_says_what_to_install(monkeypatch) -> 
 
 
 class Tokens(BaseHTTPRequestHandler):
-    """A workspace's token endpoint; `asked` has the bodies, `status` what it answers."""
+    """A workspace's token endpoint; `asked` has the request bodies, `status` is that of the response."""
 
     asked: list[dict[str, list[str]]]
     status: int

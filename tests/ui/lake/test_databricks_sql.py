@@ -1,4 +1,4 @@
-"""Every question that the pages ask is answered by Databricks SQL as by DuckDB, row by row, whoever asks."""
+"""Every query of the pages has the same rows in Databricks SQL as in DuckDB, for every reader."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_spark_answers_every_question_as_duckdb(folder, asked, by_spark) -> None
     answered = assert_same(folder, lake, questions, None)
     assert answered > 0.9 * len(questions)
     assert_same(folder, lake, questions[::6], READERS[0])
-    # What sorts last where nothing is known is each engine's own.
+    # Each engine sorts unknown values in its own way.
     sorted_by = {parameters["order"]: (sql, tables, cap, parameters) for sql, tables, cap, parameters in fleets(asked)}
     assert_same(folder, lake, [sorted_by[order] for order in ("changed", "group", "p95")], None)
 

@@ -1,4 +1,4 @@
-"""Files that are not opened for a group's page would have changed nothing on it."""
+"""Files that are not opened for a group's page have no rows for it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MINUTE = 60_000
 
 @pytest.fixture(scope="module")
 def scattered(tmp_path_factory, now):
-    """The sample's rows in many files: each holds those that became known within ten minutes."""
+    """The sample's rows in many files, each with the rows that became known within ten minutes."""
     folder = tmp_path_factory.mktemp("scattered")
     everything = sample.everyday(now)
     parts: dict[int, sample.Rows] = {0: {name: everything[name] for name in ("groups", "coverage")}}
@@ -31,7 +31,7 @@ def scattered(tmp_path_factory, now):
 
 
 class Everything(LocalLake):
-    """Opens all files for every question."""
+    """A lake that opens all files for every query."""
 
     def _needed(self, cursor, name, source, question):
         return source.files

@@ -1,4 +1,4 @@
-"""Whatever files a version has, a question is answered from them all, once, and from nothing else."""
+"""Whatever files a version has, a query reads all of them, once, and nothing else."""
 
 from __future__ import annotations
 

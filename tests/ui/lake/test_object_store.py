@@ -1,4 +1,4 @@
-"""A warehouse in an object store is answered for as the same one in a folder, over a real S3 server."""
+"""Queries of a warehouse in an object store, a real S3 server, give the results of the same warehouse in a folder."""
 
 from __future__ import annotations
 
