@@ -1,4 +1,4 @@
-"""Rows that tests write with the columns that they are about; `stored` takes whole rows only."""
+"""Tests write rows with only the columns they are about; `stored` takes only rows with all columns."""
 
 from __future__ import annotations
 

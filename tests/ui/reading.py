@@ -1,4 +1,4 @@
-"""What a page says and links to, read from the components that a page makes."""
+"""Texts and links of a page, read from its components."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dash.development.base_component import Component
 
 
 def inside(part: Component) -> list[Any]:
-    """Its children; of a table's body, the cells of its rows."""
+    """Return the children of a component; for the body of a table, the cells of its rows."""
     rows = getattr(part, "data-rows", None)
     children = getattr(part, "children", None) if rows is None else rows
     return children if isinstance(children, list) else [children]

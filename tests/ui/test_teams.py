@@ -1,4 +1,6 @@
-"""Team labels: shell patterns mean the same in DuckDB, Spark's words and Python, and bad ones are one sentence."""
+"""Team labels: shell patterns mean the same in DuckDB, Spark SQL and Python, and a bad one gives an error of one
+sentence.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A warehouse of an earlier Regroup goes on as if this one had written it, and one of a newer Regroup is left alone."""
+"""This Regroup continues a warehouse of an earlier one as if it were its own, and leaves one of a newer one alone."""
 
 from __future__ import annotations
 

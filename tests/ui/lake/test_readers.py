@@ -1,4 +1,4 @@
-"""Each reader sees the groups that the setting `readers` gives him, and nothing of others on any page or endpoint."""
+"""Each reader sees the groups that the setting `readers` allows, and nothing of others on any page or endpoint."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ LONG = {team: f"{team}-{'x' * 600}" for team in TEAMS}
 
 
 def of_team(now: int, team: str) -> sample.Rows:
-    """Every word that this team's rows say begins with the team's name."""
+    """Return rows of a team in which every name and text begins with the team's name."""
     out: sample.Rows = {}
     for group in (f"{team}-1", LONG[team]):
         h, t = sample.History(group, topic=f"{team}-topic", partitions=2), now - 25 * 60_000
@@ -57,7 +57,7 @@ def shared(tmp_path_factory, now) -> Path:
         sample.announced(now)["marks"][0] | {"group_ids": groups, "text": f"{team}-mark", "marked_by": f"{team}-ci"}
         for team, groups in [
             *((team, [f"{team}-1"]) for team in TEAMS),
-            # What was announced for several groups names none in `group_id`.
+            # A mark that was announced for several groups has no `group_id`.
             *((team, [f"{team}-1", LONG[team]]) for team in TEAMS),
             ("both", [f"{team}-1" for team in TEAMS]),
             ("cluster", []),
@@ -95,7 +95,7 @@ def shared(tmp_path_factory, now) -> Path:
 
 
 def _incident(name: str, now: int, *teams: str) -> dict:
-    """A lasting pattern of a cluster that hit these teams, or the team of its name."""
+    """Return a lasting pattern of a cluster that hit these teams, or else the team whose name is `name`."""
     hit = teams or (name,)
     return {
         "cluster": sample.CLUSTER, "pattern": "offsets_partition_down", "subject": f"{hit[-1]}-subject", "started_at": now,
@@ -131,7 +131,7 @@ def headers(name: str, *groups: str) -> dict[str, str]:
 
 
 def addresses() -> list[str]:
-    """Every page, and every one of a group, a rebalance and a storm, whoever it belongs to."""
+    """Return the addresses of every page, also for the groups, rebalances and storms of both teams."""
     asked = ["from=all", "from=now-1h", "from=all&q=a", "from=all&q=beta", "from=all&skip=1"]
     for team in TEAMS:
         asked += [
@@ -143,7 +143,7 @@ def addresses() -> list[str]:
 
 
 def every_response(client, reader: dict[str, str]):
-    """What the reader gets to an address, from every callback and every endpoint that takes no name."""
+    """Yield each address with what the reader gets from every callback, and from every endpoint that takes no name."""
     described = client.get("/_dash-dependencies", headers=reader).json
     grid = {"startRow": 0, "endRow": 100, "sortModel": [], "filterModel": {}}
     for address in addresses():
@@ -195,7 +195,7 @@ def test_no_page_and_no_endpoint_tells_a_reader_of_anothers_groups(client, name,
         assert "Something went wrong" not in text, address
         for word in SECRETS:
             assert f"{others}-{word}" not in text, (address, word)
-        # What stands in the address itself may be said back.
+        # A response may repeat what its own address contains.
         if others not in address:
             assert f"{others}-" not in text, address
         own += f"{mine}-client" in text or f"{mine}-1" in text
@@ -312,7 +312,7 @@ def test_a_list_of_names_finds_out_nobody_from_the_id_of_a_storm(tmp_path, now, 
     seen = of_both(lake(tmp_path), "alpha-")["storm_id"]
     assert seen not in digests
     assert seen not in {sha256(each.encode()).hexdigest()[: len(seen)] for each in digests}
-    # Asking for an id tells no more than seeing it does.
+    # Asking for an id shows no more than the id itself does.
     access = Access.of(proxies="127.0.0.0/8", readers=ALLOWED)
     store = create_app(lake(tmp_path), access=access).server.test_client()
     for wanted, response in ((seen, "groups that you may not see"), (storm_id, "No storm has this id")):

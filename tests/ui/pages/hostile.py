@@ -1,4 +1,4 @@
-"""More than five hundred names that nobody should be able to hurt a page with."""
+"""More than five hundred hostile names, none of which may do harm on a page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page Causes: what it says of verdicts, of what is not analyzed, of what is not observed, and where its rows lead."""
+"""The page Causes: what it says of verdicts, of what is not analyzed or not observed, and where its rows lead."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def store(warehouse):
 
 @pytest.fixture
 def bare(tmp_path, now):
-    """Of two rebalances the verdict is known."""
+    """A warehouse in which only two rebalances have a verdict."""
     rows = sample.everyday(now)
     sample.write(tmp_path, {**rows, "verdicts": rows["verdicts"][:2]})
     return Store(LocalLake(tmp_path), TEAMS)

@@ -1,4 +1,4 @@
-"""The Health page lists the patterns of a cluster that last, and hides what concerns groups of others."""
+"""The Health page lists the lasting patterns of a cluster, and hides from a reader what concerns groups of others."""
 
 from __future__ import annotations
 

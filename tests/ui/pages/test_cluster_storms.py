@@ -15,7 +15,7 @@ MANY = 130
 
 @pytest.fixture(scope="module")
 def crowded(tmp_path_factory, now):
-    """So many groups that nothing happened in, and those of the sample."""
+    """A warehouse of `MANY` groups in which nothing happened, and the groups of the sample."""
     folder = tmp_path_factory.mktemp("crowded")
     quiet = sample.nightly(now)["groups"][0]
     rows = sample.everyday(now)

@@ -21,14 +21,14 @@ GROUP = "orders-<b>app</b>"
 
 
 def evidence(part) -> list[str]:
-    """The looks of the grades shown."""
+    """Return the CSS classes of the evidence grades shown."""
     styles = [getattr(each, "className", "") or "" for each in parts(part)]
     return [style for style in styles if style.startswith("evidence")]
 
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory, lake) -> Store:
-    """One group that is restarted and has a member whose session expires; a day later it is only restarted."""
+    """One group with restarts and a member whose session expires; a day later the group has only restarts."""
     folder = tmp_path_factory.mktemp("diagnosed")
     group = EagerGroup()
     for index in range(3):

@@ -108,7 +108,7 @@ HOSTILE = "</td><script>alert(1)</script>\u202e"
 def run(
     now: int, job: str, outcome: str, *, began: float, described: float, run_id: str = "1", error: str | None = None
 ):
-    """Minutes before now that it began and was heard of last."""
+    """Return a row of a run; `began` and `described` are its start and its last report, in minutes before now."""
     at = now - int(described * MINUTE)
     return {
         "job": job, "run_id": run_id, "told_at": at, "started_at": now - int(began * MINUTE), "outcome": outcome,

@@ -1,4 +1,4 @@
-"""Names of groups, members, clients, hosts and topics stay text in whatever the server makes of them."""
+"""Names of groups, members, clients, hosts and topics stay text in every component and figure that the server makes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from testing import sample
 from tests.ui.pages.hostile import STRINGS
 
 OURS = re.compile(r"</?(b|br|extra|i|sub|sup)>|%\{(customdata\[\d\]|x|y|z|text)\}")
-"""What our own figures say in Plotly's subset of HTML."""
+"""The elements and formulas that our own figures use in Plotly's subset of HTML."""
 ALIEN = ("Markdown", "DangerouslySetInnerHTML", "Iframe", "Script", "Img", "Embed", "ObjectEl")
 
 
@@ -63,7 +63,7 @@ def assert_harmless(printed: str) -> None:
 
 
 def assert_literal(text: str) -> None:
-    """Plotly finds no element of a stranger's in it and no formula; an address of ours it does not draw."""
+    """Assert that Plotly finds no foreign element and no formula in the text. It does not draw our own addresses."""
     if text.startswith("/") and "?" in text:
         return
     rest = OURS.sub("", text)
@@ -83,7 +83,7 @@ def test_no_name_becomes_an_element_a_link_or_a_formula(store, now, name) -> Non
         "rebalance": {"incarnation": 0, "generation": 2},
     }[name]
     where = "group" if name == "instants" else name
-    # Two instants only add panels of the same tables, and take ten times as long.
+    # A page of two instants only adds panels of the same tables, and takes ten times as long.
     for text in STRINGS[::5] if name == "instants" else STRINGS:
         address = State(page=where, start="all").href(where, cluster=sample.CLUSTER, group=text, **more)
         path, _, search = address.partition("?")

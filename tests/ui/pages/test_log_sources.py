@@ -1,4 +1,4 @@
-"""Pages that rest on log lines say where each came from."""
+"""Pages with facts from log lines say where each line came from."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ def row(now: int, pattern: str, **values) -> dict:
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory, lake, now) -> Store:
-    """A group with a topic without an owner and a rejoin loop that is over; what the day before showed is gone."""
+    """A group with a topic without an owner and a rejoin loop that is over; the patterns of the day before are gone."""
     folder = tmp_path_factory.mktemp("patterns")
     sample.write(folder, sample.merge({}, sample.everyday(now)))
     found = [

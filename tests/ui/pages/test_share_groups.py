@@ -1,4 +1,4 @@
-"""The work of a share group is not in the topic: no page calls such a group working, or says that it lost nothing."""
+"""`__consumer_offsets` does not show a share group's work: no page calls the group working or says it lost nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page of storms: which there were, whom they hit, what they cost, and which of the kinds of nothing there is."""
+"""The page of storms: which there were, whom they hit, what they cost, and why a page without storms is empty."""
 
 from __future__ import annotations
 

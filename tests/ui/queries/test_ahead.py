@@ -1,4 +1,4 @@
-"""Queries that run at the same time return their results, raise their errors, and run for the reader who asked."""
+"""Queries that run at the same time return their own results, raise their own errors, and run for their own reader."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Losses by cause: every split adds up to the same, and what has no verdict is counted as such."""
+"""Losses by cause: every split adds up to the same total, and rebalances without a verdict are counted as such."""
 
 from __future__ import annotations
 

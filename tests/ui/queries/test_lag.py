@@ -1,4 +1,4 @@
-"""How far behind a group was is what it had committed at that moment, as far as its runs of commits tell."""
+"""A group's lag is computed from what it had committed at that moment, within the bounds of its runs of commits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tables answer, and what they answer when they are not there."""
+"""Results of the queries, also when tables are missing."""
 
 from __future__ import annotations
 

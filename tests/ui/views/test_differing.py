@@ -1,4 +1,4 @@
-"""What is different in a range: what chance does not explain, with its numbers, and nothing else."""
+"""The differences shown for a range are those that chance does not explain, with their numbers."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_small_numbers_are_explained_by_chance() -> None:
 
 
 def test_chance_alone_is_hardly_ever_listed() -> None:
-    """A hundred times thirty hosts without any difference: at most 1 % each, so about one list is not empty."""
+    """A hundred draws of thirty hosts without any difference: at most 1 % of the lists, so about one, is not empty."""
     random, listed = Random(7), 0
     for _ in range(100):
         drawn = [[random.randrange(30) for _ in range(200)] for _ in range(2)]
@@ -114,7 +114,7 @@ def test_libraries_software_and_coordinators_are_those_of_the_rebalances_members
         }
         for g in rows["generations"]
     ]  # fmt: skip
-    # A line of a group of the same name that was deleted, and one that no broker is known of.
+    # A line of a deleted group of the same name, and a line whose broker is not known.
     lines += [
         lines[0] | {"line_no": 90, "event_at": lines[0]["event_at"] + 120_000, "broker_id": 9},
         lines[0] | {"line_no": 91, "broker_id": None},

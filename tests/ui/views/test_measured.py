@@ -1,4 +1,4 @@
-"""What members measured themselves, in words: only what is known, and only what is remarkable as a sentence."""
+"""What members measured themselves, in words: only known values are shown, and only remarkable ones as a sentence."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_what_a_client_does_not_measure_is_a_dash() -> None:
         ),
         ({"rebalance_ms": 0.0, "rebalances": 0, "counted_from_at": AT - 60_000}, "none since 11:05:40"),
         ({"rebalance_ms": 0.0}, "none"),
-        # A rebalance within a millisecond is one.
+        # A rebalance that takes less than a millisecond counts too.
         ({"rebalance_ms": 0.0, "rebalances": 2}, "0 ms in 2 rebalances"),
     ],
 )

@@ -29,11 +29,11 @@ PAGES = {
     ("/storms", "?storm=together"): 1,
     ("/storms", "?storm=alone"): 1,
 }
-"""Path and search → how many figures the page has, at least."""
+"""The least number of figures of a page, by its path and search."""
 
 
 def assert_valid(figure: dict) -> None:
-    """Plotly's classes raise ValueError for an unknown property or an invalid value, and leave nothing out."""
+    """Assert that Plotly's classes accept the figure and leave nothing out."""
     plain = json.loads(json.dumps(figure, cls=PlotlyJSONEncoder))
     found = json.loads(go.Figure(plain).to_json())
     assert len(plain["data"]) == len(found["data"])

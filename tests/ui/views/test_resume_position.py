@@ -1,4 +1,4 @@
-"""Late is told from read again by the commits around a stop, and from not known."""
+"""The commits around a stop tell whether records were late or read again, or that this is not known."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is shown of foreign text and of numbers."""
+"""How foreign text and numbers are shown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The palette holds in both themes and for every kind of colour vision; the vocabulary is drawn whole."""
+"""Colours can be told apart in both themes and with every kind of colour vision; every state and event has its look."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is drawn over time follows from the rows, without holes and without inventing."""
+"""What is drawn over time follows from the rows, without gaps and without anything that the rows do not have."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Instants are told in the zone that the address names."""
+"""Instants are shown in the time zone that the address names."""
 
 from __future__ import annotations
 

@@ -55,9 +55,9 @@ def held(port: int, kind: str, count: int) -> Iterator[None]:
 
 
 def closed_after(port: int, begun: bytes, within: float, each: bytes = b"") -> float:
-    """Seconds until the server closes a new connection, which sends `each` again and again; fails after `within`.
+    """Return the seconds until the server closes a new connection that repeatedly sends `each`; fail after `within`.
 
-    They count from before the connection, since this process may pause when it is there.
+    They count from before the connection is made, since this process may pause right after that.
     """
     began = time.monotonic()
     with connect(port, begun) as opened:

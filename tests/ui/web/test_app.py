@@ -1,4 +1,4 @@
-"""The application from the outside: headers, states and the command."""
+"""The application as its users see it: headers, states and the command."""
 
 from __future__ import annotations
 

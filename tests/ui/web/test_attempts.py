@@ -1,4 +1,4 @@
-"""Guessing the token is slow for who guesses, and keeps nobody out who knows it; no thread waits, memory is bounded."""
+"""Guessing the token is slow, and keeps nobody out who knows it; no thread waits, and memory is bounded."""
 
 from __future__ import annotations
 

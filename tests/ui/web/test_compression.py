@@ -1,4 +1,4 @@
-"""Compressed scripts are kept once for each file, and never more of them than a limit in bytes."""
+"""Each compressed script is cached once, and the cache never grows beyond a limit in bytes."""
 
 from __future__ import annotations
 

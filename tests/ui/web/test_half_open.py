@@ -43,13 +43,13 @@ def port(app):
 
 @pytest.fixture
 def hasty(monkeypatch):
-    """Deadlines that a test can wait for; their order stays."""
+    """Set deadlines short enough for a test, in the same order."""
     for name, seconds in (("HEADER_S", 1.0), ("REQUEST_S", 2.0), ("IDLE_S", 3.0), ("RESPONSE_S", 2.0)):
         monkeypatch.setattr(f"dashboards.web.http_server.{name}", seconds)
 
 
 def response(port: int, source: str = "127.0.0.1") -> tuple[int, float]:
-    """Status of a page, and the seconds until it was there."""
+    """Return the status of a page, and the seconds until it was read."""
     began = time.monotonic()
     asked = HTTPConnection("127.0.0.1", port, timeout=120, source_address=(source, 0))
     asked.request("GET", "/")
@@ -68,7 +68,8 @@ def test_a_reader_is_answered_at_once_while_others_hold_connections(port, kind, 
             found.append(response(port))
             time.sleep(0.3)
         assert {200} == {status for status, _ in found}
-        # Behind the others, each would wait until one of them is closed. A busy machine may delay some of them.
+        # In a queue behind the held connections, each would wait until one of them is closed. A busy machine may delay
+        # some.
         assert sorted(took for _, took in found)[2] < HEADER_S / 2
 
 

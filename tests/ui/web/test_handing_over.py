@@ -1,4 +1,4 @@
-"""Every setting that guards the pages reaches every process that serves them: `up`, `serve` and the App."""
+"""Every setting of access control reaches every process that serves the pages: `up`, `serve` and the App."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ OTHER = {
     "hosts": "regroup.example, ::",
     "address": "https://pages.example:8443/x",
 }
-"""Of every field but the token another value than the default."""
+"""A value other than the default for every field except the token."""
 GUARDED = {
     "proxy": {GUARDS[name]: value for name, value in OTHER.items()},
     "token": {"pages_token": TOKEN, "readers": {"token": ["billing-"]}, "dashboard_url": "https://pages.example"},
@@ -64,7 +64,7 @@ def test_what_is_handed_over_is_the_whole_guard(settings) -> None:
 
 
 class Started:
-    """In the place of a child: what `up` starts, with what it is given."""
+    """Stands in for a child process: keeps the command that `up` starts, its environment and its stdin."""
 
     def __init__(self, command, *, output, env=None, stdin_text="", **_) -> None:
         self.command, self.env, self.given = [str(each) for each in command], env, stdin_text
@@ -160,7 +160,7 @@ def test_a_guard_is_stated_in_one_way(tmp_path, monkeypatch, capsys) -> None:
 
 
 def asked(address: str, **headers: str) -> str | int:
-    """The groups that a search finds, or the status; 0 while nothing answers."""
+    """Return the groups that a search finds, or the status of an error; 0 while no server responds."""
     wanted = {name.replace("_", "-"): value for name, value in headers.items()}
     try:
         with urllib.request.urlopen(urllib.request.Request(f"{address}search?q=e", headers=wanted)) as response:
@@ -214,12 +214,12 @@ def test_the_pages_of_up_ask_for_the_token_that_no_argument_and_no_environment_h
 
 
 def everything_others_see(of: int) -> str:
-    """Arguments and environments of all processes that this one has started."""
+    """Return the arguments and environments of all processes that this one has started."""
     found = ""
     for child in Path(f"/proc/{of}/task").glob("*/children"):
         for pid in child.read_text().split():
             folder = Path("/proc") / pid
-            # One that has ended, whether its parent has waited for it or not, has no environment.
+            # A process that has ended has no environment, whether its parent has waited for it or not.
             with suppress(ProcessLookupError, FileNotFoundError):
                 found += (folder / "cmdline").read_text() + (folder / "environ").read_text(errors="replace")
                 found += everything_others_see(int(pid))

@@ -1,4 +1,4 @@
-"""`/incident` obeys the guard, the readers' lists and the headers of every other response, and refuses what is odd."""
+"""`/incident` obeys access control and `readers`, has the headers of every response, and refuses invalid parameters."""
 
 from __future__ import annotations
 

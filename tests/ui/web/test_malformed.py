@@ -1,4 +1,4 @@
-"""What no page sends is answered with a sentence, whatever it is; and two readers never see each other's state."""
+"""A request that no page sends gets a sentence, whatever it is; and two readers never see each other's state."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is typed finds its group among ten thousand while it is typed, and text of strangers stays text."""
+"""The search finds a group among ten thousand while its name is typed, and foreign text stays text."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ HOSTILE = ["<img src=x onerror=alert(1)>", "$(touch x)", "[a-", "\\", "a]b^c", "
 
 
 class Ids:
-    """A lake of ids that counts how often it was asked."""
+    """A lake with given group ids that counts its queries."""
 
     def __init__(self, *ids: str) -> None:
         self.rows = [{"cluster": "c", "group_id": each} for each in ids]

@@ -1,4 +1,4 @@
-"""`/trace.json` obeys the guard, the readers' lists and the headers of every other response."""
+"""`/trace.json` obeys access control and the setting `readers`, and has the headers of every other response."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The address is the state."""
+"""The address contains the whole state of a page."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_unknown_keys_and_pages_are_no_error():
 
 
 SOON = -(-NOW // 432_000) * 432_000
-"""The next 200th of a day."""
+"""`NOW` rounded up to the next 200th of a day (432 s)."""
 
 
 @pytest.mark.parametrize(
