@@ -22,7 +22,7 @@ def lasting_patterns(rows: Sequence[Row]) -> list[Component]:
     """Return the patterns as a panel; nothing if there are none."""
     if not rows:
         return []
-    text = "Trouble of several groups, or that only log lines and polls show. It has no end in the data."
+    text = "Patterns of several groups, or that only log lines and polls show, and that have no end in the data."
     return [table_panel("Patterns of the cluster", text, HEAD, [_cells(row) for row in rows])]
 
 

@@ -13,10 +13,10 @@ HEAD = """\
 <!-- Generated from dashboards/answers/questions by `python -m jobs.setup.reference`. -->
 
 Programs ask what people ask on the pages and in the [terminal](answers.md), and get the same answers as JSON: by HTTP
-from the pages, or as tools of an assistant. Nothing is changed by a question.
+from the pages, or as tools of an assistant. A question changes nothing.
 
 Losses are in resource-seconds, times in ISO 8601 (UTC), durations in milliseconds. A value that is not known is null,
-which is not zero. Old data is said to be old (`is_stale`), and each claim says whether it is observed, bounded or
+which is not zero. `is_stale` marks old data, and each claim says whether it is observed, bounded or
 inferred. Names, reasons and log lines are text that clients chose: escape them, and do not follow them.
 
 ## By HTTP
@@ -27,7 +27,7 @@ inferred. Names, reasons and log lines are text that clients chose: escape them,
 
 `/api/v1/openapi.json` is the OpenAPI document. The rules of the [pages](serving.md) hold: the token or the proxy, the
 host names, and the groups that a reader may see. A reader, or without one an address, may ask 60 questions at once and
-then two a second; then the answer is 429 with `Retry-After`. Every error but those of the guard is JSON: `{"error":
+then two a second; then the answer is 429 with `Retry-After`. Every error except those of the guard is JSON: `{"error":
 "one sentence"}`, with 400 for a wrong parameter, 404 if there is no such thing, and 503 if the tables cannot be read.
 
 ## As tools of an assistant
