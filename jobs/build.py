@@ -335,7 +335,7 @@ def run_rebuild(settings: Settings, args: argparse.Namespace) -> int:
         with acquire(settings.warehouse, "maintain"):
             say(f"{requeue(spark, settings.warehouse):,} quarantined records are now decoded")
             opened = reopen(spark, settings.warehouse, settings.limits)
-            say(f"{opened:,} records with formerly too large assignments are now priced")
+            say(f"{opened:,} records whose assignments were too large before are now costed")
     rebuild_all(spark, settings)
     rebuild_all_reassignments(spark, settings.warehouse)
     rebuild_all_marks(spark, settings.warehouse)

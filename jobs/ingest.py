@@ -295,7 +295,7 @@ class Writer:
         offsets = sum(span["to_offset"] - span["from_offset"] for span in spans)
         if batch_id == 0 and offsets and not sum(span["records"] for span in spans):
             raise UserError(
-                f"Kafka has {offsets} offsets of {self.stream.topic} on {self.stream.cluster}, but gave not one "
+                f"Kafka has {offsets} offsets of {self.stream.topic} on {self.stream.cluster}, but returned no "
                 "record: check with `regroup doctor` what this user may read."
             )
         if limit:

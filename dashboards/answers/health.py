@@ -172,7 +172,7 @@ def _lines(found: HealthAnswer, now_ms: int) -> Iterator[str]:
         for problem in found.problems:
             yield wrapped(problem.sentence, "- ", "  ")
     elif found.sources:
-        yield "Nothing speaks against the tables."
+        yield "No problem with the tables was found."
     for text in found.unknown:
         yield wrapped(text)
 

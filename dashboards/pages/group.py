@@ -119,7 +119,7 @@ def _behind(found: list[Behind], view: Window) -> list[Component]:
         return []
     rows = [(instant(each.at), str(each), "observed" if each.least == each.most else "bounded") for each in found]
     summary = (
-        f"Uncommitted records around changes of the group, and else every ten minutes."
+        f"Uncommitted records around changes of the group, and otherwise every ten minutes."
         f"{lag_sentence(found, view.start, view.end)}"
         " There are no measurements in between."
     )

@@ -77,7 +77,7 @@ class Capture:
         except FileNotFoundError:
             raise UserError(f"{self.folder} is not a capture folder: it has no meta.json.") from None
         except UnicodeDecodeError:
-            raise UserError(f"The file {path} is not JSON (it is no UTF-8): record the capture again.") from None
+            raise UserError(f"The file {path} is not JSON (it is not UTF-8): record the capture again.") from None
         except ValueError as error:
             raise UserError(f"The file {path} is not JSON ({error}): record the capture again.") from None
         if not isinstance(meta, dict):

@@ -128,7 +128,7 @@ REFUSED = {
     "meta has a huge number": (content("meta.json", b'{"format":1,"started_ms":' + b"9" * 5000 + b"}"), "64 bits"),
     "meta has a key twice": (content("meta.json", b'{"format":1,"format":1}'), "the same key twice"),
     "meta has half a character": (content("meta.json", b'{"format":1,"scenario":"\\ud800"}'), "surrogate pair"),
-    "meta is UTF-16": (content("meta.json", json.dumps(META).encode("utf-16")), "no UTF-8"),
+    "meta is UTF-16": (content("meta.json", json.dumps(META).encode("utf-16")), "not UTF-8"),
     "meta has the format true": (meta(format=True), "capture format True"),
     "an unknown zone": (meta(log_time_zone="Mars"), "no time zone 'Mars'"),
     "a zone that is a path": (meta(log_time_zone="../../../etc/passwd"), "no time zone"),

@@ -41,4 +41,4 @@ def offset_of(most: int) -> Parameter:
 
 def limit_of(most: int) -> Parameter:
     """Return the parameter that limits the rows of an answer."""
-    return Parameter(name="limit", about="most rows of the answer", kind="integer", default=50, least=1, most=most)
+    return Parameter(name="limit", about="maximum number of rows", kind="integer", default=50, least=1, most=most)

@@ -72,7 +72,7 @@ REBALANCE = (
     Parameter(name="generation", about="its generation or epoch, instead of at", kind="integer", least=0, most=INT32),
     Parameter(
         name="incarnation",
-        about="how often the group was deleted before, by default what it is now",
+        about="number of times the group was deleted before; by default that of the present group",
         kind="integer",
         least=0,
         most=INT32,
@@ -327,10 +327,10 @@ QUESTIONS: Sequence[ApiQuestion] = (
         about="Whether the tables can be trusted now: how current they are, what was not read, and what failed.",
         parameters=(),
         keys={
-            "is_sound": "whether something was read and nothing speaks against the tables",
+            "is_sound": "whether something was read and no problem with the tables was found",
             "newest_records": "time of the newest record of each cluster; null if none has a time",
             "sources": "what was read, by cluster and source",
-            "problems": "what speaks against the tables: kind, cluster (empty: Regroup itself) and a sentence",
+            "problems": "the problems with the tables: kind, cluster (empty: Regroup itself) and a sentence",
             "unknown": "what is not known because an optional source is not read",
             "jobs_and_rules": "the state of Regroup's jobs and of the rules of its tables, in words",
         },
@@ -347,7 +347,7 @@ QUESTIONS: Sequence[ApiQuestion] = (
             Parameter(
                 name="episode", about="describe the whole episode of the rebalance", kind="boolean", default=False
             ),
-            Parameter(name="storm", about="id of a storm, or a time, of which the costliest is chosen"),
+            Parameter(name="storm", about="id of a storm, or a time, for which the costliest storm is chosen"),
         ),
         keys={
             "kind": "rebalance, episode or storm",

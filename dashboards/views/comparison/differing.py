@@ -102,9 +102,9 @@ def differing_panel(values: Values | None) -> Component:
     if not here or not before:
         return _section(f"{_both(here, before)}, so there is nothing to compare.")
     text = (
-        f"{_both(here, before)}. Listed is what at least {LEAST_LIFT} times as many of the rebalances here have as of "
-        f"those before, if chance explains it with a probability of at most {percent(SIGNIFICANCE)} (Fisher's exact "
-        "test, corrected for the number of values). Drag over the figure to choose another range."
+        f"{_both(here, before)}. A value is listed if its share here is at least {LEAST_LIFT} times its share before, "
+        f"and chance explains that with a probability of at most {percent(SIGNIFICANCE)} (Fisher's exact test, "
+        "corrected for the number of values). Drag over the figure to choose another range."
     )
     if values.is_capped:
         text += f" Only the {VALUE_ROWS:,} most frequent values were compared."

@@ -117,7 +117,7 @@ def _finding(facts: ClusterFacts, prefix: str, groups: Sequence[GroupRow]) -> Cl
         explanation=(
             f"{count(len(groups), 'group')} {begin} "
             f"and began at {count(starts, 'different time')} between {instant(min(first))} and {instant(max(first))}; "
-            f"{over} of them are over, after a life of {duration(lengths[len(lengths) // 2])} in the median. The "
+            f"{over} of them are over and lasted {duration(lengths[len(lengths) // 2])} (median). The "
             f"newest is {shortened(newest)}. So no start continues at the offsets of the one before: it reads from "
             f"auto.offset.reset.{tool} Examples: {named(names, 'group')}."
         ),

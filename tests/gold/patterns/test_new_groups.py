@@ -45,7 +45,7 @@ def test_one_group_after_the_other_with_one_prefix_is_found(described, names) ->
     assert ("app", 8, 8, sorted(names)) == (row["subject"], row["times"], row["groups"], row["group_ids"])
     assert (["topic"], "inferred") == (row["sources"], row["evidence"])
     assert "8 groups begin with app and began at 8 different times" in row["explanation"]
-    assert "after a life of 3 h 30 min" in row["explanation"]
+    assert "are over and lasted 3 h 30 min (median)" in row["explanation"]
     assert row["last_at"] == row["started_at"] + 28 * HOUR
 
 

@@ -32,7 +32,7 @@ def test_nothing_speaks_against_tables_that_are_current_and_whole(tmp_path, now)
     assert found.is_sound
     text = health_text(found, now_ms=now + 4000)
     assert "10 records and lines of 1 source read.\nThe newest record of prod is 4 s old.\n" in text
-    assert "Nothing speaks against the tables." in text
+    assert "No problem with the tables was found." in text
     # Sources that were never read are also reported if there is no problem.
     assert ["No coordinator's log", "The brokers are not polled"] == [
         each.split(" has")[0].split(":")[0] for each in found.unknown
