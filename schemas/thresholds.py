@@ -48,7 +48,7 @@ the longest in use; brokers allow up to thirty.
 """
 
 DEPLOYS_PER_HOUR = 4
-"""Most deploys within an hour that still count as planned."""
+"""Maximum number of deploys within an hour that still count as planned."""
 
 SCALED_MS = 5 * MINUTE_MS
 """Time that autoscalers wait before they remove an instance they added (Kubernetes' stabilization window, KEDA's

@@ -1,8 +1,8 @@
 """Allocators of a process that runs for months: GNU's malloc, and the jemalloc that deltalake brings along.
 
 Both keep memory that was freed, in case it is needed again. A batch allocates tens of MB in many threads for a moment,
-and each thread's arena keeps its share. The size from which GNU's malloc maps a block apart is left as it is: fixed at
-1 MB, it returned most, but decoding took 20-30 % more processor time, because each buffer was mapped anew.
+and each thread's arena keeps its share. The size above which GNU's malloc maps a block separately is left as it is:
+fixed at 1 MB, it returned most, but decoding took 20-30 % more processor time, because each buffer was mapped anew.
 """
 
 from __future__ import annotations

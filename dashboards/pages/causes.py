@@ -30,7 +30,7 @@ from dashboards.zone import zone
 from schemas.written import count, percent
 
 SHOWN = 100
-"""Most rows of a table. The costliest groups of more are enough: their sums are in the other splits."""
+"""Maximum number of rows of a table. The costliest groups are enough: sums of other splits contain all groups."""
 
 SPLIT_NAMES = (("", "All causes"), ("cluster", "By cluster"), ("team", "By team"), ("group", "By group"))
 WEEKS = ((1, "Last week"), (0, "This week"))

@@ -32,7 +32,7 @@ PATTERNS_S = 15.0
 """Seconds between two scans for patterns of clusters. Polls and log lines show some that write no record."""
 
 RESTS = 10
-"""Least pause after a scan for patterns, in multiples of its duration."""
+"""Minimum pause after a scan for patterns, in multiples of its duration."""
 
 
 @dataclass(slots=True, kw_only=True)

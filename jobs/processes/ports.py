@@ -12,7 +12,7 @@ CHOSEN = range(15_000, 32_768)
 the process that it was chosen for listens on it, or while that process restarts.
 """
 TAKEN = 1_000
-"""Most ports to try that are in use already."""
+"""Maximum number of ports to try that are in use already."""
 
 
 def free_ports(count: int, host: str = "127.0.0.1") -> list[int]:
@@ -23,7 +23,7 @@ def free_ports(count: int, host: str = "127.0.0.1") -> list[int]:
     """
     found: list[int] = []
     with ExitStack() as stack:
-        # Not the generator of `random`, which tests seed alike in processes that run at the same time.
+        # Not the generator of `random`: tests give it the same seed in processes that run at the same time.
         for port in random.SystemRandom().sample(CHOSEN, min(len(CHOSEN), count + TAKEN)):
             probe = stack.enter_context(socket.socket())
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

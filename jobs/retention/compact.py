@@ -37,7 +37,7 @@ LARGE_ELSEWHERE = 16_000_000
 """Size in bytes of a compacted file in other layers. A batch that changes one row rewrites the whole file."""
 
 ROWS_TOGETHER = 8_000
-"""Most rows of a row group outside bronze. With fewer, readers would hold more metadata."""
+"""Maximum number of rows of a row group outside bronze. With fewer, readers would hold more metadata."""
 
 AGES_S = (30, 60, 120, 240)
 """Limits between ages of files, in seconds. Only files of the same age are merged, because batches mostly replace rows

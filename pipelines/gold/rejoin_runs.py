@@ -21,7 +21,7 @@ IN_A_ROW = 5
 fewer: cooperative members settle after two, and flapping leaders (`FLAPS`) are diagnosed from three on."""
 
 NO_JOIN_MS = 10
-"""A join phase this short waited for nobody: members that were not in it were removed although they lived."""
+"""A join phase this short waited for nobody: members that were not in it were removed although they were alive."""
 
 NOT_LOOPING = (Trigger.PROBING, Trigger.CONNECT_DELAY_EXPIRED)
 TYPES = (GroupType.CONSUMER, GroupType.STREAMS, GroupType.OTHER)

@@ -40,7 +40,7 @@ from schemas.tables import Table
 from schemas.thresholds import DAY_MS
 
 REPLAYED = 40_000
-"""Most generations x resources in a window."""
+"""Maximum product of generations and resources in a window."""
 
 MOST, FEWEST = 400, 40
 RowOfGroup = (

@@ -104,7 +104,7 @@ def _blob(where: str, ours: dict[str, Any], kafka: dict[str, Any]) -> Iterator[s
 
 
 def _open_members(group: dict[str, Any]) -> None:
-    """Shows that both cut the same bytes out of the record; what is in them is compared apart."""
+    """Shows that both cut the same bytes out of the record; their content is compared separately."""
     for member in group["members"]:
         protocol = group["protocolType"], group["protocol"]
         member["subscription"] = decode_subscription(_raw(member["subscription"]), *protocol)

@@ -17,7 +17,7 @@ NEARLY = 0.9
 member that takes longer than the whole interval."""
 
 TIMES = 2
-"""Least number of such waits of the same member. A single one may be chance."""
+"""Minimum number of such waits of the same member. A single one may be chance."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

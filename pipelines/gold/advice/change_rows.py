@@ -18,10 +18,12 @@ from schemas.rows import SettingChangeOfGroup
 from schemas.states import Evidence, GroupSetting
 
 NEWEST = 5
-"""Most changes of a window that get rows, the newest ones: a group whose settings alternate has any number of them."""
+"""Maximum number of changes of a window that get rows, the newest ones. A group whose settings alternate may have any
+number of changes.
+"""
 
 COSTS = 100
-"""Most absences before and after a change whose costs a row lists, those nearest to the change."""
+"""Maximum number of absences before and after a change whose costs a row lists, those nearest to the change."""
 
 INFERRED = (GroupSetting.REBALANCE_MODE, GroupSetting.CLIENT_LIBRARY)
 

@@ -42,7 +42,7 @@ NEGLIGIBLE = 1.0
 """Error in resource-seconds that is accepted whatever its ratio."""
 
 MODEL_ERROR = 0.15
-"""Least width of an interval to either side, as a share, for effects that are not modeled (threads, networks)."""
+"""Minimum width of an interval to either side, as a share, for effects that are not modeled (threads, networks)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

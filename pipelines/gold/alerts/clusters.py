@@ -12,15 +12,14 @@ from schemas.states import AlertName, AlertSeverity, DiagnosisCause, Evidence, P
 from schemas.written import amount, count, duration, instant, percent
 
 DOWN_MS = 60_000
-"""Least time in ms that an offsets partition is down before it is an alert: a normal failover takes seconds."""
+"""Minimum time in ms that an offsets partition is down before it is an alert: a normal failover takes seconds."""
 
 LAST_SEEN_MS = 300_000
-"""Greatest time in ms since the data last showed that an offsets partition is down: failed writes may be that far
-apart.
+"""Maximum time in ms since the data last showed that an offsets partition is down: failed writes may be that far apart.
 """
 
 NAMED = 5
-"""Most groups of a storm, and most differences, named in a text."""
+"""Maximum number of groups of a storm, and of differences, named in a text."""
 
 
 def storm(facts: Facts, _: AlertLimits) -> list[Alert]:

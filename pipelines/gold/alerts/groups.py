@@ -13,7 +13,7 @@ from schemas.states import AlertName, AlertSeverity, Evidence, Pattern, Verdict
 from schemas.written import amount, count, duration, instant, percent
 
 NAMED = 3
-"""Most instances named in a text."""
+"""Maximum number of instances named in a text."""
 
 
 def stuck(facts: Facts, limits: AlertLimits) -> list[Alert]:

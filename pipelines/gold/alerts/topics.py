@@ -11,7 +11,7 @@ from schemas.states import AlertName, AlertSeverity, Evidence
 from schemas.written import count, instant
 
 NAMED = 3
-"""Most topics named in a text."""
+"""Maximum number of topics named in a text."""
 
 
 def unowned(facts: Facts, limits: AlertLimits) -> list[Alert]:

@@ -13,7 +13,7 @@ from schemas.states import Evidence, Pattern
 Row = Mapping[str, Any]
 
 NAMED = 5
-"""Most names in a sentence."""
+"""Maximum number of names in a sentence."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

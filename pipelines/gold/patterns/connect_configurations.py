@@ -18,7 +18,7 @@ from schemas.thresholds import MINUTE_MS
 from schemas.written import count, duration, instant
 
 FEWEST = 3
-"""Least number of generations in a row in which nothing was assigned."""
+"""Minimum number of generations in a row in which nothing was assigned."""
 
 APART_MS = 10 * MINUTE_MS
 """Generations without an assignment that are further apart are different incidents."""

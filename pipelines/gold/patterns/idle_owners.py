@@ -16,16 +16,16 @@ from schemas.thresholds import MINUTE_MS
 from schemas.written import count, duration, instant
 
 SILENT_MS = 30 * MINUTE_MS
-"""Least time without a commit, in which the partition has its owner and polls show new records."""
+"""Minimum time without a commit, in which the partition has its owner and polls show new records."""
 
 FEWEST = 5
-"""Least number of commits of the partition in the last day."""
+"""Minimum number of commits of the partition in the last day."""
 
 USUAL = 5
 """The silence is at least this many times as long as the usual time between two commits."""
 
 ARRIVED = 3
-"""Least number of records that nobody has committed. Markers of transactions count as records."""
+"""Minimum number of records that nobody has committed. Markers of transactions count as records."""
 
 
 def owners_not_working(facts: ClusterFacts) -> list[ClusterFinding]:

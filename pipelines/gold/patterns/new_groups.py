@@ -18,13 +18,13 @@ from schemas.thresholds import HOUR_MS, MINUTE_MS
 from schemas.written import count, duration, instant
 
 FEWEST = 5
-"""Least number of groups with one prefix."""
+"""Minimum number of groups with one prefix."""
 
 FEWEST_STARTS = 4
-"""Least number of different times at which these began."""
+"""Minimum number of different times at which these began."""
 
 OVER = 0.6
-"""Least share of these groups that are over."""
+"""Minimum share of these groups that are over."""
 
 SILENT_MS = HOUR_MS
 """Time without a record after which a group without a known end counts as over."""

@@ -28,13 +28,13 @@ from schemas.written import count, duration, instant
 
 NO_LEADER = "no leader"
 LASTING_MS = MINUTE_MS
-"""Least duration of a sign, except of a failed load that has not ended: a normal failover loads within seconds."""
+"""Minimum duration of a sign, except of a failed load that has not ended: a normal failover loads within seconds."""
 
 NEAR_MS = 5 * MINUTE_MS
 """Signs of one partition within this time are one incident, and appends that fail within it are one series."""
 
 FEWEST = 3
-"""Least number of failed appends in a series."""
+"""Minimum number of failed appends in a series."""
 
 HARMLESS = (
     "larger than", "RecordTooLarge", "correct coordinator", "NOT_COORDINATOR", "NotCoordinator", "ot the leader",

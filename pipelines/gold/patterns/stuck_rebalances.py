@@ -23,7 +23,7 @@ from schemas.thresholds import MINUTE_MS
 from schemas.written import count, duration, instant
 
 OPEN_MS = MINUTE_MS
-"""Least age of an open rebalance for a row. The alert has its own limit (`stuck_seconds`)."""
+"""Minimum age of an open rebalance for a row. The alert has its own limit (`stuck_seconds`)."""
 
 POLLED_MS = 5 * MINUTE_MS
 """Greatest age of the newest poll if only polls show the rebalance."""

@@ -20,10 +20,10 @@ from pipelines.silver.stops.stall import Stall
 from schemas.states import RebalanceMode
 
 EVERY = 500
-"""Most generations from one point to the next: 2.5 s of a loop that makes 200 a second."""
+"""Maximum number of generations from one point to the next: 2.5 s of a loop that makes 200 a second."""
 
 EVERY_MS = 300_000
-"""Most milliseconds from one point to the next, if a group has more generations but is slow to make `EVERY`."""
+"""Maximum milliseconds from one point to the next, if a group has more generations but is slow to make `EVERY`."""
 
 COARSE_MS = 2_000
 """Milliseconds around a point within which a log line with a precision of a second may belong to either side."""

@@ -23,8 +23,8 @@ from pipelines.silver.timeline import Timeline
 from schemas.states import GroupState, RebalanceMode
 
 EVERY = 100
-"""Most epochs from one point to the next. Each epoch has a record of each member, so this is less than for classic
-groups (`valid_points.EVERY`).
+"""Maximum number of epochs from one point to the next. Each epoch has a record of each member, so this is less than for
+classic groups (`valid_points.EVERY`).
 """
 
 
