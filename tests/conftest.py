@@ -30,6 +30,11 @@ compiling the plans took longer than running them. Processes that tests start (`
 jobs) compile their plans.
 """
 
+OPEN_TABLES = "spark.databricks.delta.delta.log.cacheSize", "100"
+"""Tables that Delta keeps open; by default 10,000 for an hour. Each keeps 2 MB of plans, and every test makes up to 40
+new ones: the heap was full after 240 tables, and full collections took a tenth of the JVM's time.
+"""
+
 # Hypothesis fails a test for an example that takes 200 ms, or for the first ones if they are drawn slowly. A pause of
 # the machine is enough for either.
 settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -124,6 +129,7 @@ def spark():
         running = session("regroup tests", cores=2, driver_memory="1g")
     for key in INTERPRETED:
         running.conf.set(key, FEW_ROWS[key])
+    running.conf.set(*OPEN_TABLES)
     yield running
     running.stop()
 

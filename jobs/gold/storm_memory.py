@@ -89,7 +89,12 @@ class Memory:
 
 
 def disturbances_of(table: pa.Table) -> list[Disturbance]:
-    columns = {field.name: table[field.name].to_pylist() for field in fields(Disturbance)}
+    """Return the rows as objects. Equal texts are one object, because a long storm repeats few names very often."""
+    texts: dict[str, str] = {}
+    columns = {}
+    for name in (field.name for field in fields(Disturbance)):
+        values = table[name].to_pylist()
+        columns[name] = [texts.setdefault(v, v) for v in values] if pa.types.is_string(table[name].type) else values
     # By a dictionary, because calling an enumeration takes longer than all the rest for a hundred thousand rows.
     evidences = {str(each): each for each in Evidence}
     columns["evidence"] = [evidences[evidence] for evidence in columns["evidence"]]
