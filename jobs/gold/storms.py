@@ -55,7 +55,7 @@ COLUMNS = {
 EARLIER_MS = HOUR_MS
 """Longest time in ms between an event and the generation that it affects, because join phases are long."""
 
-AT_ONCE = 100
+AT_ONCE = 25
 """Groups whose rows are Python objects at the same time."""
 
 RECENT_MS = HOUR_MS

@@ -65,7 +65,13 @@ def stored_rows(
     if since is not None:
         late = pc.field(since[0]) >= instant(since[1])
         where = late if where is None else where & late
-    return dataset(warehouse, table, since=since).to_table(columns=list(columns), filter=where)
+    # One row group at a time. By default, Arrow reads several ahead: 140 MB instead of 40 for 90,000 rows of a storm of
+    # two hours, and no less time.
+    return (
+        dataset(warehouse, table, since=since)
+        .scanner(columns=list(columns), filter=where, batch_readahead=1, fragment_readahead=1, use_threads=False)
+        .to_table()
+    )
 
 
 def dataset(warehouse: Path, table: Table, *, since: tuple[str, int] | None = None) -> ds.Dataset:
