@@ -34,17 +34,17 @@ WITH moved AS (
 ), made AS (
     SELECT cluster, group_id, incarnation, generation_id, joined_at, source_partition, folded_count FROM generations
     WHERE joined_at >= $since AND joined_at <= $until
-), shaken AS (
+), rebalanced AS (
     SELECT moved.topic, moved.partition, moved.started_at, made.*
     FROM moved JOIN made ON made.cluster = moved.cluster
         AND made.joined_at >= moved.started_at AND made.joined_at <= moved.until_at
 ), met AS (
-    SELECT DISTINCT shaken.* FROM shaken
-    JOIN generation_members member ON member.cluster = shaken.cluster AND member.group_id = shaken.group_id
-        AND member.incarnation = shaken.incarnation AND member.generation_id = shaken.generation_id
+    SELECT DISTINCT rebalanced.* FROM rebalanced
+    JOIN generation_members member ON member.cluster = rebalanced.cluster AND member.group_id = rebalanced.group_id
+        AND member.incarnation = rebalanced.incarnation AND member.generation_id = rebalanced.generation_id
     WHERE member.valid_from_at >= $since
-      AND (list_contains(list_transform(member.assigned, lambda r: r.name), shaken.topic)
-           OR (shaken.topic = '__consumer_offsets' AND shaken.source_partition = shaken.partition))
+      AND (list_contains(list_transform(member.assigned, lambda r: r.name), rebalanced.topic)
+           OR (rebalanced.topic = '__consumer_offsets' AND rebalanced.source_partition = rebalanced.partition))
 )
 SELECT cluster, topic, partition, started_at, list_sort(list(DISTINCT group_id)) AS groups, {counted()} AS rebalances
 FROM met GROUP BY ALL LIMIT $cap

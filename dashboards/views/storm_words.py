@@ -57,12 +57,12 @@ def cause_facts(row: Row) -> list[Fact]:
     """Return the suspected cause with its score, and why the rebalances count as a storm."""
     return [
         Fact("Suspected cause", sentences.cause(row["suspected_cause"]), row["evidence"]),
-        Fact("Score", f"{row['score'] or 0:.2f}: its share of {_voices(row)}, by their diagnoses"),
+        Fact("Score", f"{row['score'] or 0:.2f}: its share of {_scored(row)}, by their diagnoses"),
         Fact(WHY_COUNTED, visible(row["explanation"], 2_000)),
     ]
 
 
-def _voices(row: Row) -> str:
+def _scored(row: Row) -> str:
     return (
         "the unexplained rebalances"
         if row["scope"] == StormScope.GROUP

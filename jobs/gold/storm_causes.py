@@ -17,7 +17,7 @@ from pipelines.gold.pod_ends import NO_PODS, PodIndex
 from pipelines.gold.rebalance_causes import RebalanceCauses, rebalance_causes
 from pipelines.gold.rows import MOST, REPLAYED
 from pipelines.gold.storms.disturbances import WINDOW_MS
-from pipelines.gold.storms.storm_causes import Voice
+from pipelines.gold.storms.storm_causes import DiagnosedRebalance
 from pipelines.gold.storms.storms import Storm
 from schemas.rows import GroupHistory, VerdictSumRow
 from schemas.silver import GENERATION_MEMBERS, GENERATIONS, GROUP_EVENTS, STALLS
@@ -102,7 +102,7 @@ class StormCauses(NamedTuple):
     verdict, and the changes of their members' pods in words, in order of time.
     """
 
-    voices: list[Voice]
+    diagnosed: list[DiagnosedRebalance]
     verdicts: list[VerdictSumRow]
     pod_changes: list[str]
 
@@ -124,7 +124,7 @@ def causes(warehouse: Path, storm: Storm, hardest_first: Sequence[str], pods: Po
     judged = [j for mine in found.values() for j in mine.rebalances]
     during = [j for j in judged if storm.started_at <= j.row["joined_at"] <= storm.last_at]
     ended = {(end.change["marked_at"], end.change["text"]) for j in during for d in j.ended if (end := d.pod)}
-    return StormCauses(_voices(storm, found), sums(during), [text for _, text in sorted(ended)])
+    return StormCauses(_diagnosed_rebalances(storm, found), sums(during), [text for _, text in sorted(ended)])
 
 
 def named(cluster: str, groups: Iterable[str]) -> pa.Table:
@@ -135,7 +135,7 @@ def named(cluster: str, groups: Iterable[str]) -> pa.Table:
     )
 
 
-def _voices(storm: Storm, found: Mapping[str, RebalanceCauses]) -> list[Voice]:
+def _diagnosed_rebalances(storm: Storm, found: Mapping[str, RebalanceCauses]) -> list[DiagnosedRebalance]:
     out = []
     for disturbance in storm.disturbances:
         if disturbance.group_id in found:
@@ -144,7 +144,9 @@ def _voices(storm: Storm, found: Mapping[str, RebalanceCauses]) -> list[Voice]:
             )
             cause = found[disturbance.group_id].cause(generation, disturbance.at)
             if cause is not None:
-                out.append(Voice(group_id=disturbance.group_id, cause=cause, rebalances=disturbance.rebalances))
+                out.append(
+                    DiagnosedRebalance(group_id=disturbance.group_id, cause=cause, rebalances=disturbance.rebalances)
+                )
     return out
 
 

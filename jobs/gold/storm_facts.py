@@ -38,10 +38,10 @@ def facts(warehouse: Path, storm: Storm, marks: Sequence[MarkRow] = (), pods: Po
     """
     cost = _cost(warehouse, storm)
     is_alone = storm.scope == StormScope.GROUP
-    voices, verdicts, ended = causes(warehouse, storm, [group.group_id for group in cost.groups], pods)
+    diagnosed, verdicts, ended = causes(warehouse, storm, [group.group_id for group in cost.groups], pods)
     return StormFacts(
         cost=cost,
-        voices=voices,
+        diagnosed=diagnosed,
         differences=_within(warehouse, storm) if is_alone else _among_groups(warehouse, storm, marks),
         verdicts=verdicts,
         pod_changes=ended,

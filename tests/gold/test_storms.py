@@ -7,7 +7,7 @@ import pytest
 from pipelines.gold.rebalance_causes import rebalance_causes
 from pipelines.gold.storms.cluster_storms import cluster_storms
 from pipelines.gold.storms.disturbances import Disturbance, disturbances
-from pipelines.gold.storms.storm_causes import Voice, suspected
+from pipelines.gold.storms.storm_causes import DiagnosedRebalance, suspected
 from pipelines.gold.storms.storms import Storm, group_storms
 from schemas.silver import GENERATION_MEMBERS, GENERATIONS, GROUP_EVENTS
 from schemas.states import DiagnosisCause, StormScope
@@ -28,13 +28,13 @@ def together(found, groups=20) -> list[Storm]:
     return cluster_storms("kafka", found, [START - HOUR] * groups)
 
 
-def voices(storm, one) -> list[Voice]:
+def diagnosed(storm, one) -> list[DiagnosedRebalance]:
     """The causes of the storm's rebalances by the diagnosis of this group."""
     silver = {"generations": one.generations, "generation_members": one.members, "group_events": one.events}
     tables = {table.name: dict.fromkeys(table.names) for table in (GENERATIONS, GENERATION_MEMBERS, GROUP_EVENTS)}
     found = rebalance_causes({name: [tables[name] | row for row in rows] for name, rows in silver.items()})
     causes = (found.cause((s.incarnation, s.generation_id), s.at) for s in storm.disturbances)
-    return [Voice(group_id=one.group_id, cause=cause) for cause in causes if cause is not None]
+    return [DiagnosedRebalance(group_id=one.group_id, cause=cause) for cause in causes if cause is not None]
 
 
 @pytest.mark.parametrize("kind", ["eager", "cooperative", "static", "kip848", "streams", "connect"])
@@ -75,7 +75,7 @@ def test_the_third_poll_that_took_too_long_makes_a_storm_that_ends_after_calm() 
     assert storm.started_at == START
     assert 14 * MINUTE <= storm.detected_at - START < 14 * MINUTE + 4 * SECOND
     assert len(storm.disturbances) == 5
-    assert suspected(storm, voices(storm, orders)) == (DiagnosisCause.POLL_TIMEOUT, 1.0)
+    assert suspected(storm, diagnosed(storm, orders)) == (DiagnosisCause.POLL_TIMEOUT, 1.0)
     assert storm.is_open(storm.last_at + 30 * MINUTE)
     assert not storm.is_open(storm.last_at + 31 * MINUTE)
 
@@ -95,7 +95,7 @@ def test_a_living_process_that_was_given_up_is_never_explained() -> None:
     for ref in range(4):
         orders.do(START + ref * 2 * MINUTE, "cut", ref, SECOND)
     [storm] = alone(disturbed(orders))
-    assert suspected(storm, voices(storm, orders))[0] == DiagnosisCause.SESSION_EXPIRY
+    assert suspected(storm, diagnosed(storm, orders))[0] == DiagnosisCause.SESSION_EXPIRY
 
 
 def test_what_never_ends_is_one_storm() -> None:

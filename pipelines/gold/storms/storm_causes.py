@@ -11,7 +11,7 @@ from schemas.states import NORMAL_CAUSES, DiagnosisCause, StormScope
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Voice:
+class DiagnosedRebalance:
     """The cause of one of a storm's unexplained rebalances, or of those in one folded row."""
 
     group_id: str
@@ -28,26 +28,26 @@ class Spread:
     groups: int
 
 
-def spread(voices: Sequence[Voice]) -> list[Spread]:
+def spread(diagnosed: Sequence[DiagnosedRebalance]) -> list[Spread]:
     """Return every cause with its numbers, the most frequent first."""
-    rebalances = _counts(voices)
-    groups = Counter(cause for _, cause in {(voice.group_id, voice.cause) for voice in voices})
+    rebalances = _counts(diagnosed)
+    groups = Counter(cause for _, cause in {(each.group_id, each.cause) for each in diagnosed})
     ordered = sorted(rebalances, key=lambda cause: (-rebalances[cause], cause))
     return [Spread(cause=cause, rebalances=rebalances[cause], groups=groups[cause]) for cause in ordered]
 
 
-def suspected(storm: Storm, voices: Sequence[Voice]) -> tuple[DiagnosisCause | None, float]:
+def suspected(storm: Storm, diagnosed: Sequence[DiagnosedRebalance]) -> tuple[DiagnosisCause | None, float]:
     """Return the most frequent cause and its share (0 to 1), or None and 0 if no rebalance has a diagnosis.
 
     In a fleet storm each group counts once, with its first cause. A cause that is normal in healthy groups is suspected
     only if there is no other cause.
     """
-    counted = voices
+    counted = diagnosed
     if storm.scope == StormScope.FLEET:
-        first: dict[str, Voice] = {}
-        for voice in voices:
-            first.setdefault(voice.group_id, voice)
-        counted = [replace(voice, rebalances=1) for voice in first.values()]
+        first: dict[str, DiagnosedRebalance] = {}
+        for each in diagnosed:
+            first.setdefault(each.group_id, each)
+        counted = [replace(each, rebalances=1) for each in first.values()]
     counts = _counts(counted)
     if not counts:
         return None, 0.0
@@ -55,9 +55,9 @@ def suspected(storm: Storm, voices: Sequence[Voice]) -> tuple[DiagnosisCause | N
     return cause, counts[cause] / counts.total()
 
 
-def _counts(voices: Iterable[Voice]) -> Counter[DiagnosisCause]:
+def _counts(diagnosed: Iterable[DiagnosedRebalance]) -> Counter[DiagnosisCause]:
     """Return the number of rebalances by cause."""
     out: Counter[DiagnosisCause] = Counter()
-    for voice in voices:
-        out[voice.cause] += voice.rebalances
+    for each in diagnosed:
+        out[each.cause] += each.rebalances
     return out

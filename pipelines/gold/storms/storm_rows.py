@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from pipelines.gold.marks_nearby import before, groups_of, is_about
 from pipelines.gold.storms.differences import Difference
-from pipelines.gold.storms.storm_causes import Voice, spread, suspected
+from pipelines.gold.storms.storm_causes import DiagnosedRebalance, spread, suspected
 from pipelines.gold.storms.storm_cost import Cost
 from pipelines.gold.storms.storms import Storm, number_of
 from schemas.rows import CauseRow, DifferenceRow, MarkRow, StormRow, VerdictSumRow
@@ -29,7 +29,7 @@ class StormFacts:
     """
 
     cost: Cost
-    voices: Sequence[Voice]
+    diagnosed: Sequence[DiagnosedRebalance]
     differences: Sequence[Difference]
     verdicts: Sequence[VerdictSumRow] = ()
     pod_changes: Sequence[str] = ()
@@ -38,7 +38,7 @@ class StormFacts:
 def storm_row(storm: Storm, until_ms: int, facts: StormFacts, marks: Sequence[MarkRow]) -> StormRow:
     """Return the row of a storm. `until_ms` is the end of the cluster's history; `marks` are rows of that table."""
     is_open = storm.is_open(until_ms)
-    cause, score = suspected(storm, facts.voices)
+    cause, score = suspected(storm, facts.diagnosed)
     cost = facts.cost
     _, low, high = cost.interval
     return {
@@ -60,7 +60,7 @@ def storm_row(storm: Storm, until_ms: int, facts: StormFacts, marks: Sequence[Ma
         "lost_resource_seconds_high": high,
         "suspected_cause": cause,
         "score": score,
-        "causes": [CauseRow(cause=s.cause, rebalances=s.rebalances, groups=s.groups) for s in spread(facts.voices)],
+        "causes": [CauseRow(cause=s.cause, rebalances=s.rebalances, groups=s.groups) for s in spread(facts.diagnosed)],
         "by_group": [group.row() for group in cost.groups],
         "differences": [_difference_row(d) for d in facts.differences],
         "evidence": next(grade for grade in GRADES if grade in {s.evidence for s in storm.disturbances}),
@@ -140,20 +140,20 @@ def _happened(storm: Storm) -> str:
 
 def _causes(storm: Storm, facts: StormFacts) -> list[str]:
     """Return sentences on the suspected cause and all causes, from the diagnoses of the storm's rebalances."""
-    cause, score = suspected(storm, facts.voices)
+    cause, score = suspected(storm, facts.diagnosed)
     if cause is None:
         return ["None of its rebalances completed, so none has a diagnosis."]
-    judged = len({voice.group_id for voice in facts.voices})
+    judged = len({each.group_id for each in facts.diagnosed})
     of = f" in {judged:,} of its {len(storm.group_ids):,} groups" if storm.scope == StormScope.FLEET else ""
     parts = [
         f"{each.cause.says.removesuffix(NORMAL)}: {count(each.rebalances, 'rebalance')}"
         + (f" of {count(each.groups, 'group')}" if storm.scope == StormScope.FLEET else "")
-        for each in spread(facts.voices)[:SHOWN]
+        for each in spread(facts.diagnosed)[:SHOWN]
     ]
-    voices = "groups" if storm.scope == StormScope.FLEET else "rebalances"
-    suspicion = f"{cause.says.removesuffix(NORMAL)} ({percent(score)} of these {voices}{_most_often(storm)})"
-    diagnosed = count(sum(voice.rebalances for voice in facts.voices), "rebalance")
-    out = [f"Suspected cause, from the diagnoses of {diagnosed}{of}: {suspicion}."]
+    counted = "groups" if storm.scope == StormScope.FLEET else "rebalances"
+    suspicion = f"{cause.says.removesuffix(NORMAL)} ({percent(score)} of these {counted}{_most_often(storm)})"
+    number = count(sum(each.rebalances for each in facts.diagnosed), "rebalance")
+    out = [f"Suspected cause, from the diagnoses of {number}{of}: {suspicion}."]
     return out if len(parts) == 1 else [*out, f"Causes: {'; '.join(parts)}."]
 
 

@@ -88,15 +88,15 @@ def group_storms(
             own.
     """
     ordered = sorted((s for s in disturbances if not s.is_explained), key=_time)
-    jolts = _jolts(s for s in ordered if not any(start <= s.at <= end for start, end in fleet_spans))
-    firsts = [jolt[0] for jolt in jolts]
-    usual_jolts = [jolt[0] for jolt in _jolts(ordered)]
-    bursts = _bursts(usual_jolts)
+    occurrences = _occurrences(s for s in ordered if not any(start <= s.at <= end for start, end in fleet_spans))
+    firsts = [occurrence[0] for occurrence in occurrences]
+    usual_occurrences = [occurrence[0] for occurrence in _occurrences(ordered)]
+    bursts = _bursts(usual_occurrences)
     out: list[Storm] = []
     free = 0
     for at, disturbance in enumerate(firsts):
         if out and disturbance.at - out[-1].last_at <= CALM_MS:
-            out[-1].add(jolts[at])
+            out[-1].add(occurrences[at])
             free = at + 1
             continue
         while firsts[free].at <= disturbance.at - WINDOW_MS:
@@ -104,19 +104,19 @@ def group_storms(
         recent = firsts[free : at + 1]
         if len(recent) < LEAST or recent[0].at < since_ms:
             continue
-        usual = _per_day(usual_jolts, recent[0].at, first_seen_at)
+        usual = _per_day(usual_occurrences, recent[0].at, first_seen_at)
         enough = max(least_events(usual, WINDOW_MS, least=LEAST), _habit(bursts, recent[0].at) + 1)
         if len(recent) >= enough:
             storm = _storm(cluster, group_id, recent, enough, usual)
             storm.disturbances = []
-            for jolt in jolts[free : at + 1]:
-                storm.add(jolt)
+            for occurrence in occurrences[free : at + 1]:
+                storm.add(occurrence)
             out.append(storm)
             free = at + 1
     return out
 
 
-def _jolts(ordered: Iterable[Disturbance]) -> list[list[Disturbance]]:
+def _occurrences(ordered: Iterable[Disturbance]) -> list[list[Disturbance]]:
     """Return disturbances grouped by bursts of ten seconds, each counted once, because one failure may remove several
     members in several rebalances.
     """

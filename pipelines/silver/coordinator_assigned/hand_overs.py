@@ -233,11 +233,11 @@ def _stop(move: Revoked, done: CommitActivity, gone: Exit | None) -> tuple[Stop,
             last = done.stopped if done.last is not None else (done.since + at) // 2
             return Stop.within(done.working_at, at, last or at, Evidence.INFERRED), StallCause.STATIC_RESTART
         case LossKind.PAUSED:
-            return _politely(done, at), StallCause.STATIC_RESTART
+            return _stop_before_request(done, at), StallCause.STATIC_RESTART
         case LossKind.REJOINED:
-            return _politely(done, at), StallCause.EAGER_BARRIER
+            return _stop_before_request(done, at), StallCause.EAGER_BARRIER
     if gone is not None and gone.trigger == Trigger.MEMBER_LEFT:
-        return _politely(done, at), StallCause.MOVED
+        return _stop_before_request(done, at), StallCause.MOVED
     guess = at if done.last is None else min(at, done.last + done.interval // 2)
     is_lost = gone is not None and gone.is_lost
     return (
@@ -260,7 +260,7 @@ def _revoked(move: Revoked, done: CommitActivity, at: int) -> tuple[Stop, StallC
     return Stop.within(at, move.until.at, guess, Evidence.OBSERVED), StallCause.MOVED
 
 
-def _politely(done: CommitActivity, at: int) -> Stop:
+def _stop_before_request(done: CommitActivity, at: int) -> Stop:
     """Return the stop of a client that left or rejoined.
 
     Such a client stops, commits if it commits automatically, and sends its request immediately.
