@@ -17,6 +17,7 @@ import pyarrow as pa
 from duckdb import DuckDBPyConnection
 
 from dashboards.lake.address import ObjectStore
+from dashboards.lake.allocators import OF_DUCKDB
 from dashboards.lake.delta_files import DeltaFiles, Source, quoted
 from dashboards.lake.errors import LakeError, is_of_store, store_error
 from dashboards.lake.file_index import ALWAYS, SPANS, Between, FileIndex
@@ -138,7 +139,7 @@ class LocalLake:
         self._duckdb, self._asked_of_it = self._new_instance(), 0
 
     def _new_instance(self) -> DuckDBPyConnection:
-        instance = duckdb.connect(config={"threads": 2, "memory_limit": MEMORY, "temp_directory": ""})
+        instance = duckdb.connect(config={"threads": 2, "memory_limit": MEMORY, "temp_directory": "", **OF_DUCKDB})
         instance.execute("SET GLOBAL TimeZone = 'UTC'")
         instance.execute(f"SET enable_external_file_cache = {str(self._keeps_files).lower()}")
         # Delta never rewrites a file in place.

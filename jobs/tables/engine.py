@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from duckdb import DuckDBPyConnection, DuckDBPyRelation
 
-from dashboards.lake.allocators import trim
+from dashboards.lake.allocators import OF_DUCKDB, trim
 from dashboards.lake.delta_files import relation
 from dashboards.lake.running_queries import finish, running
 from jobs.tables import named_tables
@@ -101,7 +101,7 @@ def disable_file_cache() -> None:
 @cache
 def _instance() -> DuckDBPyConnection:
     # Not cached, because the operating system caches files already, and frees that memory when it is short.
-    found = duckdb.connect(config={"enable_external_file_cache": "false"})
+    found = duckdb.connect(config={"enable_external_file_cache": "false", **OF_DUCKDB})
     found.execute("SET GLOBAL TimeZone = 'UTC'")
     # Cached, because files never change, and a batch opens the same eighty small ones repeatedly: a third less per
     # query.

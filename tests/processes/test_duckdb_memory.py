@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 MEASURE = """
 import gc, json, sys
@@ -86,3 +88,38 @@ def test_memory_in_use_does_not_grow_with_queries_and_files(tmp_path) -> None:
     queries_kept, files_kept = grown(tmp_path / "kept", 1_000_000)
     assert of_queries < queries_kept / 2, "MB"
     assert of_files < files_kept / 2, "MB"
+
+
+RETURNED = """
+import json, time
+
+from jobs.tables.engine import connect
+
+
+def anonymous():
+    with open("/proc/self/smaps_rollup") as lines:
+        return next(int(line.split()[1]) / 1000 for line in lines if line.startswith("Pss_Anon:"))
+
+
+with connect() as connection:
+    connection.execute("SELECT 1").fetchall()
+    before = anonymous()
+    connection.execute(
+        "SELECT count(*) FROM (SELECT CAST(i AS VARCHAR) AS k, list(i) FROM range(1000000) AS t(i) GROUP BY k)"
+    ).fetchall()
+most = after = anonymous() - before
+until = time.monotonic() + 60
+while after > most / 3 and time.monotonic() < until:
+    time.sleep(0.2)
+    after = anonymous() - before
+print(json.dumps([most, after]))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
+def test_memory_of_a_large_query_is_returned_while_no_query_runs() -> None:
+    known = os.environ | {"PYTHONPATH": str(ROOT)}
+    ended = subprocess.run([sys.executable, "-P", "-c", RETURNED], env=known, capture_output=True, check=True)
+    most, after = json.loads(ended.stdout)
+    assert most > 20, "MB"
+    assert after <= most / 3, "MB"
