@@ -29,10 +29,9 @@ SETTINGS = {
 }
 """Environment variables that allocators read when they are loaded. A variable that is already set keeps its value."""
 
-
 OF_DUCKDB = {"allocator_background_threads": "true"}
 """Configuration of DuckDB's instances. Without a thread for it, DuckDB's jemalloc returns free pages only while queries
-run: 50 to 110 MB stayed with each process after one large query. The thread returns them within ten seconds.
+run: 50 to 110 MB stayed with a process after a large query. The thread returns them within ten seconds.
 """
 
 
