@@ -60,7 +60,7 @@ def pytest_addoption(parser):
 def pytest_configure(config):
     # The JVMs of tests live for seconds or minutes: compiled for hours to come they took twice the processor's time.
     # Most methods run only a few hundred times, which takes less time than compiling them. With this compiler alone,
-    # Java keeps 48 MB of compiled code, and many plans need 80: what it discarded was compiled again and again.
+    # Java keeps 48 MB of compiled code. Spark's plans need 77 MB, so Java would discard methods and compile them again.
     os.environ.setdefault(
         "SPARK_SUBMIT_OPTS",
         "-XX:TieredStopAtLevel=1 -XX:CompileThresholdScaling=4 -XX:ReservedCodeCacheSize=240m",

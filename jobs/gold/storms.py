@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 
 from dashboards.lake.lake import milliseconds
 from jobs.config.settings import Settings
+from jobs.gold.storm_causes import AT_ONCE
 from jobs.gold.storm_facts import facts
 from jobs.gold.storm_memory import SCHEMA, Group, Memory, Snapshots, disturbances_of
 from jobs.spark.spark import for_few_rows
@@ -54,9 +55,6 @@ COLUMNS = {
 }  # fmt: skip
 EARLIER_MS = HOUR_MS
 """Longest time in ms between an event and the generation that it affects, because join phases are long."""
-
-AT_ONCE = 25
-"""Groups whose rows are Python objects at the same time."""
 
 RECENT_MS = HOUR_MS
 """Time in ms in which a storm may still end without new events."""

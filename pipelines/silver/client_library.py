@@ -37,7 +37,9 @@ NAMED_ASSIGNORS = ("uniform", "range")
 
 
 def with_group(found: Mapping[str, Recognized]) -> dict[str, Recognized]:
-    """Return the libraries; if all recognized members have the same one, it is inferred for unknown members."""
+    """Return the libraries of a generation's members. If all recognized members have the same one, it is inferred for
+    the unknown members.
+    """
     known = {each.library for each in found.values()} - {ClientLibrary.UNKNOWN}
     if len(known) != 1:
         return dict(found)
