@@ -12,7 +12,7 @@ from pipelines.gold.advice.connect_delays import delay_options
 from pipelines.gold.advice.latencies import BrokerSettings, latencies, with_callbacks
 from pipelines.gold.advice.options import Group, Option, options
 from pipelines.gold.advice.outcome import policy_in_force, trial, with_outcome
-from pipelines.gold.advice.prediction import Prediction, Saving, not_replayed, predict, reproduces
+from pipelines.gold.advice.prediction import Prediction, Saving, not_replayed, predict, repetitions, reproduces
 from pipelines.gold.advice.replay import Policy
 from pipelines.gold.churn import Churn, churn
 from pipelines.gold.memberships import Silver, number
@@ -76,12 +76,14 @@ def _evaluated(
     if why := not_replayed(newest, found):
         return [_none(found, why)]
     replayed = with_callbacks(found, measured)
-    as_is = predict(replayed, measured, policy, seed)
+    repeated = repetitions(replayed, measured, seed)
+    as_is = predict(replayed, measured, policy, seed, repeated=repeated)
     group = Group(
         churn=replayed,
         latencies=measured,
         now=policy,
         as_is=as_is,
+        repeated=repeated,
         seed=seed,
         is_streams=newest["group_type"] == GroupType.STREAMS,
         blocked=blocked_callback(silver),

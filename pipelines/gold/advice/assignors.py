@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from heapq import heapify, heapreplace
 
 from pipelines.gold.churn import Resource
@@ -32,8 +33,9 @@ def assign(name: str, resources: Sequence[Resource], members: Subscriptions, bef
 def range_assignor(resources: Sequence[Resource], members: Subscriptions) -> Owners:
     """Assign consecutive partitions, topic by topic; the first members get one more (`RangeAssignor`)."""
     out: Owners = {}
-    for topic, mine in _by_topic(resources).items():
-        takers = [m for m in sorted(members) if topic in members[m]]
+    in_order = sorted(members)
+    for topic, mine in _by_topic(tuple(resources)).items():
+        takers = [m for m in in_order if topic in members[m]]
         if not takers:
             continue
         share, extra = divmod(len(mine), len(takers))
@@ -128,7 +130,9 @@ def _level(assigned: dict[int, list[Resource]], members: Subscriptions) -> None:
             return
 
 
-def _by_topic(resources: Sequence[Resource]) -> dict[str, list[Resource]]:
+@lru_cache(maxsize=4)
+def _by_topic(resources: tuple[Resource, ...]) -> dict[str, list[Resource]]:
+    """Return the resources of each topic in order. All replays of a group ask for the same ones."""
     out: dict[str, list[Resource]] = defaultdict(list)
     for resource in sorted(resources):
         out[resource[0]].append(resource)

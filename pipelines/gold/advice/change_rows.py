@@ -9,7 +9,7 @@ from math import fsum
 from pipelines.gold.advice.absence_costs import AbsenceCost, absence_costs, compare, status
 from pipelines.gold.advice.latencies import BrokerSettings, latencies, with_callbacks
 from pipelines.gold.advice.outcome import policies
-from pipelines.gold.advice.prediction import Saving, not_replayed, predict, reproduces, saving
+from pipelines.gold.advice.prediction import Saving, not_replayed, predict, repetitions, reproduces, saving
 from pipelines.gold.advice.setting_changes import SettingChange, setting_changes, value_of
 from pipelines.gold.churn import Churn, churn, known_instants
 from pipelines.gold.memberships import Silver
@@ -130,7 +130,8 @@ def _predicted(
     replayed = with_callbacks(before, measured)
     newest = old[-1][0]
     seed = hashlib.sha256(f"{newest['cluster']}\0{newest['group_id']}\0{change.changed_at}".encode()).hexdigest()
-    as_is = predict(replayed, measured, old[-1][1], seed)
+    repeated = repetitions(replayed, measured, seed)
+    as_is = predict(replayed, measured, old[-1][1], seed, repeated=repeated)
     if not reproduces(as_is, before.lost_ms / 1000):
         return None
-    return saving(as_is, predict(replayed, measured, policy, seed))
+    return saving(as_is, predict(replayed, measured, policy, seed, repeated=repeated))

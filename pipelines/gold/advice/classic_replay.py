@@ -51,6 +51,7 @@ class ClassicReplay(Replay[_Member]):
         self._is_overtaken = False
         self._revoking: dict[int, int] = {}
         self._synced_at = churn.start_ms
+        self._rebalance_ms = [i.memberships[-1].rebalance_timeout_ms for i in churn.instances]
         for at in churn.disturbances:
             self._agenda.at(at, "disturb")
 
@@ -141,13 +142,7 @@ class ClassicReplay(Replay[_Member]):
             member.has_rejoined = member_no in joined
             if member_no in joined:
                 member.joined_at = member.heartbeat_at = at
-        longest = max(
-            (
-                self._churn.instances[w // MEMBERSHIPS_PER_INSTANCE].memberships[-1].rebalance_timeout_ms
-                for w in self._members
-            ),
-            default=0,
-        )
+        longest = max([self._rebalance_ms[m // MEMBERSHIPS_PER_INSTANCE] for m in self._members], default=0)
         if longest:
             self._agenda.at(at + longest, "timeout", tag=self._round)
 
@@ -246,8 +241,12 @@ class ClassicReplay(Replay[_Member]):
 
     def _check(self, at: int, _: int = -1, __: int = 0) -> None:
         """End the join phase if all members have rejoined."""
-        if self._phase != _Phase.PREPARING or not all(m.has_rejoined for m in self._members.values()):
+        if self._phase != _Phase.PREPARING:
             return
+        # A generator for `all` would take most of the time of a replay's most frequent step.
+        for member in self._members.values():
+            if not member.has_rejoined:
+                return
         if at < self._not_before and self._members:
             self._agenda.at(self._not_before, "check")
             return
@@ -287,8 +286,6 @@ class ClassicReplay(Replay[_Member]):
                 self._agenda.at(self._revoking[member_no], "revoked", member_no, self._round)
 
     def _resume(self, at: int, owners: dict[Resource, int]) -> None:
-        for resource, owner in owners.items():
-            if self._members[owner].is_alive:
-                self._account.resume((resource,), at)
-            else:
-                self._account.stop((resource,), at)
+        absent = {member_no for member_no, member in self._members.items() if not member.is_alive}
+        self._account.resume([r for r, owner in owners.items() if owner not in absent], at)
+        self._account.stop([r for r, owner in owners.items() if owner in absent], at)

@@ -50,15 +50,17 @@ class Option:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
-    """The input of the options. `now` is the policy in force, and `as_is` the replay of the group's churn under it.
-    Kafka Streams (`is_streams`) uses its own assignor. `blocked` is a member whose callback waits for nearly its poll
-    interval. `deployed` has the member id and time of each departure that a deploy caused.
+    """The input of the options. `now` is the policy in force, and `as_is` the replay of the group's churn and of its
+    repetitions (`repeated`) under it. Kafka Streams (`is_streams`) uses its own assignor. `blocked` is a member whose
+    callback waits for nearly its poll interval. `deployed` has the member id and time of each departure that a deploy
+    caused.
     """
 
     churn: Churn
     latencies: Latencies
     now: Policy
     as_is: Prediction
+    repeated: tuple[Churn, ...]
     seed: str
     is_streams: bool = False
     blocked: BlockedCallback | None = None
@@ -78,8 +80,8 @@ class Group:
         resource-seconds more.
         """
         runs = len(self.as_is.exact)
-        measured = latencies or self.latencies
-        return predict(churn or self.churn, measured, policy, self.seed, runs=runs, added=added)
+        measured, repeated = latencies or self.latencies, () if churn or latencies else self.repeated
+        return predict(churn or self.churn, measured, policy, self.seed, runs=runs, added=added, repeated=repeated)
 
     @property
     def session_ms(self) -> int:

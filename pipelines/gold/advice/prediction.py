@@ -70,15 +70,31 @@ class Saving:
     high: float
 
 
+def repetitions(churn: Churn, latencies: Latencies, seed: str, runs: int | None = None) -> tuple[Churn, ...]:
+    """Return as many variations of the churn as `predict` replays, because absences will not repeat exactly.
+
+    Each length is drawn from the group's absences of the same kind, a process takes a little longer or shorter to
+    start, and each absence begins anywhere within its bounds and at any time within a heartbeat interval, which decides
+    how soon the others notice.
+    """
+    runs = runs or runs_of(churn)
+    return tuple(_redrawn(churn, f"{seed}/{run}", latencies.usual_heartbeat_ms) for run in range(runs, 2 * runs))
+
+
 def predict(
-    churn: Churn, latencies: Latencies, policy: Policy, seed: str, *, runs: int | None = None, added: float = 0.0
+    churn: Churn,
+    latencies: Latencies,
+    policy: Policy,
+    seed: str,
+    *,
+    runs: int | None = None,
+    added: float = 0.0,
+    repeated: Sequence[Churn] = (),
 ) -> Prediction:
     """Return the predicted cost of the churn under a policy, from two sets of replays. The result is deterministic.
 
-    The first set, for the estimate, uses every absence as it was. The second set, for the interval, varies them,
-    because absences will not repeat exactly: each length is drawn from the group's absences of the same kind, a process
-    takes a little longer or shorter to start, and each absence begins anywhere within its bounds and at any time within
-    a heartbeat interval, which decides how soon the others notice.
+    The first set, for the estimate, uses every absence as it was. The second set, for the interval, replays the
+    `repetitions` of the churn.
 
     Args:
         churn: the churn to replay.
@@ -87,14 +103,15 @@ def predict(
         seed: two predictions with the same seed draw the same random numbers, as far as they replay the same.
         runs: replays per set; None for as many as the size of the churn allows.
         added: resource-seconds that every replay loses in addition.
+        repeated: the result of `repetitions` with the same arguments, if it is known already.
     """
     runs = runs or runs_of(churn)
     replays = [_replay(churn, latencies, policy, _random(seed, run)) for run in range(runs)]
     exact = tuple(o.lost_ms / 1000 + added for o in replays)
-    drawn = []
-    for run in range(runs, 2 * runs):
-        varied = _redrawn(churn, f"{seed}/{run}", latencies.usual_heartbeat_ms)
-        drawn.append(_replay(varied, latencies, policy, _random(seed, run)).lost_ms / 1000 + added)
+    drawn = tuple(
+        _replay(varied, latencies, policy, _random(seed, run)).lost_ms / 1000 + added
+        for run, varied in enumerate(repeated or repetitions(churn, latencies, seed, runs), runs)
+    )
     lost = fmean(exact)
     low, high = _range(exact, drawn)
     return Prediction(
@@ -103,7 +120,7 @@ def predict(
         high=max(high, lost * (1 + MODEL_ERROR)),
         rebalances=round(fmean(o.rebalances for o in replays)),
         exact=exact,
-        drawn=tuple(drawn),
+        drawn=drawn,
     )
 
 

@@ -52,7 +52,8 @@ class Account:
     def stop(self, resources: Iterable[Resource], at: int) -> None:
         """Record that resources stopped at `at`; the earliest stop of a resource counts."""
         for resource in resources:
-            self.down[resource] = min(at, self.down.get(resource, at))
+            if self.down.setdefault(resource, at) > at:
+                self.down[resource] = at
 
     def resume(self, resources: Iterable[Resource], at: int) -> None:
         """Record that members process resources again from `at` on, and add the time since their stop to the loss."""
@@ -66,6 +67,11 @@ class Account:
         self.down.clear()
 
 
+M = TypeVar("M")
+Step = Callable[[int, int, int], None]
+"""A function of the time, the member or instance concerned, and a tag whose meaning only the step knows."""
+
+
 @dataclass(slots=True)
 class Agenda:
     """Queue of future events by time; events of the same time in the order in which they were added."""
@@ -77,16 +83,12 @@ class Agenda:
         heapq.heappush(self._entries, (when, self._added, kind, subject, tag))
         self._added += 1
 
-    def until(self, end: int) -> Iterable[tuple[int, str, int, int]]:
-        """Yield (time, what, who, tag) up to `end`, including events that are added meanwhile."""
-        while self._entries and self._entries[0][0] <= end:
-            when, _, kind, subject, tag = heapq.heappop(self._entries)
-            yield when, kind, subject, tag
-
-
-M = TypeVar("M")
-Step = Callable[[int, int, int], None]
-"""A function of the time, the member or instance concerned, and a tag whose meaning only the step knows."""
+    def run(self, steps: Mapping[str, Step], end: int) -> None:
+        """Call the step of each event up to `end`, including events that steps add."""
+        entries, pop = self._entries, heapq.heappop
+        while entries and entries[0][0] <= end:
+            when, _, kind, subject, tag = pop(entries)
+            steps[kind](when, subject, tag)
 
 
 class Replay(ABC, Generic[M]):
@@ -121,9 +123,7 @@ class Replay(ABC, Generic[M]):
 
     def run(self) -> Outcome:
         """Run the replay and return its loss and number of rebalances."""
-        steps = self._steps()
-        for at, kind, subject, tag in self._agenda.until(self._churn.end_ms + SETTLING_MS):
-            steps[kind](at, subject, tag)
+        self._agenda.run(self._steps(), self._churn.end_ms + SETTLING_MS)
         return Outcome(lost_ms=self._account.lost_ms, rebalances=self._rebalances)
 
     def _enter(self, instance: int, at: int) -> int:
