@@ -23,7 +23,7 @@ from deltalake import write_deltalake
 from jobs.config.receivers import Alertmanager as Receiver
 from jobs.config.settings import Settings
 from jobs.notify import Notifier, Notifying
-from jobs.tables.delta_io import table_path
+from jobs.tables.paths import table_path
 from schemas.bronze import COVERAGE
 from schemas.gold import GROUP_HEALTH, STORMS
 from schemas.silver import GENERATIONS, GROUPS, STALLS

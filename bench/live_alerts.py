@@ -26,7 +26,7 @@ from jobs.lab import churn
 from jobs.lab.lab import Lab
 from jobs.lab.members import ConsumerPlan, RunningGroup
 from jobs.lab.scenario import Scenario
-from jobs.tables.delta_io import table_path
+from jobs.tables.paths import table_path
 from schemas.gold import STORMS
 from testing.alerts.receiving import Alertmanager, HttpReceiver
 

@@ -49,7 +49,7 @@ from dashboards.lake.lake import LocalLake
 from dashboards.queries.store import Store
 from jobs.lab.broker import Broker
 from jobs.tables.create_tables import create_tables
-from jobs.tables.delta_io import table_path
+from jobs.tables.paths import table_path
 from schemas.bronze import BRONZE
 from schemas.folded_rows import count_of
 from schemas.gold import ADVICE, ALERTS, GOLD, GROUP_HEALTH

@@ -27,7 +27,7 @@ from jobs.retention.compact import merged_file
 from jobs.spark.spark import session
 from jobs.tables.append import append
 from jobs.tables.create_tables import create_tables
-from jobs.tables.delta_io import table_path
+from jobs.tables.paths import table_path
 from pipelines.arrow_types import row_type
 from pipelines.bronze_batch import Records, bronze, count
 from pipelines.coverage import Span

@@ -16,7 +16,7 @@ import pyarrow as pa
 from deltalake import write_deltalake
 
 from jobs.gold.storms import memory_path, scan
-from jobs.tables.delta_io import table_path
+from jobs.tables.paths import table_path
 from pipelines.arrow_types import stored
 from schemas.gold import STORMS
 from schemas.silver import GENERATION_MEMBERS, GENERATIONS, GROUP_EVENTS, GROUPS, STALLS

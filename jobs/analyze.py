@@ -16,7 +16,7 @@ from jobs.spark.spark import session_of
 from jobs.tables.catalog.keys import add_keys
 from jobs.tables.catalog.views import create_views
 from jobs.tables.create_tables import create_tables, needs_spark
-from jobs.tables.location import location
+from jobs.tables.location import is_elsewhere
 from jobs.tables.table_facts import exists
 from pipelines.gold.groups import INPUTS
 from schemas.gold import CLUSTER_PATTERNS, GROUP_TABLES, STORMS
@@ -64,7 +64,7 @@ def analyze(spark: SparkSession | None, settings: Settings, *, again: bool = Fal
     """
     create_tables(spark, settings.warehouse, (*INPUTS, *GROUP_TABLES))
     create_views(settings.warehouse)
-    if location(settings.warehouse) is None:
+    if not is_elsewhere(settings.warehouse):
         return analyze_part(spark, settings, again=again).analysed
     part = analyze_part(spark, settings, most_rows=PART_ROWS, again=again)
     analysed = part.analysed

@@ -50,14 +50,13 @@ from jobs.states.kept import save_states
 from jobs.tables.append import overwrite, overwrite_frame
 from jobs.tables.ask import ask
 from jobs.tables.create_tables import create_tables, needs_spark
-from jobs.tables.delta_io import WRITERS, checkpoint_path, follow, read, required, table_path
+from jobs.tables.delta_io import WRITERS, checkpoint_path, follow, read, required
 from jobs.tables.engine import connect
-from jobs.tables.location import location
+from jobs.tables.location import is_elsewhere
 from jobs.tables.new_rows import NewRows
 from jobs.tables.replace import replace_rows, replace_whole
 from jobs.tables.table_facts import exists
 from jobs.tables.tables import Tables, tables_at
-from jobs.tables.transactions import is_local, retry_commit
 from pipelines.rows_of_tables import rows_of, table_of
 from pipelines.silver.affected_groups import AFFECTED, DUCKDB, affected_frame, affected_sql, by_group_frame
 from pipelines.silver.frame import PolledTopics
@@ -83,7 +82,7 @@ def rebuild_all(spark: SparkSession, settings: Settings) -> None:
     create_tables(spark, warehouse, SILVER)
     known, limits = _beginnings(warehouse), group_limits(warehouse, settings.limits)
     beginnings = limits.admitted(known, anew=True).drop_columns("since_at")
-    if is_local(table_path(warehouse, GROUPS)) and not has_settled(warehouse):
+    if not needs_spark(warehouse, (GROUPS,)) and not has_settled(warehouse):
         made = silver_by_tasks(spark, warehouse, beginnings, making, in_files=True)
         _of_each_table(lambda table: overwrite(warehouse, made[table]))
         limits.report(_tables(spark, warehouse))
@@ -93,14 +92,13 @@ def rebuild_all(spark: SparkSession, settings: Settings) -> None:
         admitted = F.broadcast(spark.createDataFrame(beginnings.select(GROUP)))
         history = Frames(*(rows.join(admitted, GROUP, "left_semi") for rows in history))
     rebuilt = silver_frame(history, making)
-    if location(warehouse) is not None:
+    if is_elsewhere(warehouse):
         overwrite_all(spark, warehouse, rebuilt, SILVER)
     else:
         with persisted(rebuilt):
             for table in SILVER:
-                rows = with_settled(spark, warehouse, table_of(rebuilt, table), table)
-                path = table_path(warehouse, table)
-                retry_commit(path, partial(overwrite_frame, rows, path), alone=True)
+                rows = partial(with_settled, spark, warehouse, table_of(rebuilt, table), table)
+                overwrite_frame(rows, warehouse, table)
     limits.report(_tables(spark, warehouse))
 
 
@@ -174,12 +172,12 @@ def _rebuild(
     # Arrow cannot join tables that have list columns.
     rest = new.drop_columns("committed").join(committing.new.select(GROUP), GROUP, join_type="left anti")
     if not rest.num_rows:
-        replace_rows(spark, committing.old, committing.new, table_path(warehouse, GROUPS), GROUPS)
+        replace_rows(spark, warehouse, GROUPS, committing.old, committing.new)
         return
     inputs = SilverInputs(spark=spark, warehouse=warehouse, affected=rest)
     points = inputs.restarts()
     making = Making.of(settings, polled())
-    if location(warehouse) is not None and not (is_few and inputs.has_few_rows(points)):
+    if is_elsewhere(warehouse) and not (is_few and inputs.has_few_rows(points)):
         many = SilverInputs(spark=whole, warehouse=warehouse, affected=rest)
         staged = StagedRebuild(many, points, making)
         _of_each_table(lambda table: staged.merge(table, (committing.old, committing.new)))
@@ -189,15 +187,15 @@ def _rebuild(
     written: dict[Table, int] = {}
 
     def write(table: Table) -> None:
-        new, path = rebuilt[table], table_path(warehouse, table)
+        new = rebuilt[table]
         change = _Change(inputs.replaced(table, points), new.few)
         if table is GROUPS:
             change = change.and_(committing)
         if new.files:
-            replace_whole(change.old, change.new, new.files, path, table)
+            replace_whole(warehouse, table, change.old, change.new, new.files)
             return
         old, come = unsettled(warehouse, change.old, change.new, table)
-        written[table] = replace_rows(spark, old, come, path, table)
+        written[table] = replace_rows(spark, warehouse, table, old, come)
 
     _of_each_table(write)
     if {STALLS, GROUPS} <= written.keys() and inputs.is_local:
@@ -280,7 +278,7 @@ def start_groups(spark: SparkSession, settings: Settings, trigger: Mapping[str, 
     """Follow bronze and rebuild the affected groups."""
     warehouse = settings.warehouse
     progress = checkpoint_path(warehouse, "build")
-    start_over_unless(progress, [table_path(warehouse, table) for table in FOLLOWED])
+    start_over_unless(progress, warehouse, FOLLOWED)
     new = {table: follow(spark, warehouse, table, begin_after(warehouse, table, progress)) for table in FOLLOWED}
     rows = [affected_frame(table, frame) for table, frame in new.items()]
 

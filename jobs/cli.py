@@ -24,7 +24,7 @@ from jobs.spark.lost_worker import repeated
 from jobs.spark.s3_failure import store_named
 from jobs.spark.session_provider import Provider, provider
 from jobs.tables.catalog.violation import violation_named
-from jobs.tables.full_disk import full_disk_named
+from jobs.tables.disk.full_disk import full_disk_named
 from schemas.states import JobOutcome
 from schemas.visible import visible_stream
 
@@ -176,7 +176,7 @@ def _run_bound(settings: Settings, args: argparse.Namespace, there: str | None, 
         # Before anything below starts a thread.
         import_module("jobs.processes.template").start(FORKED)
     if args.command in (*RECORDED, "up"):
-        import_module("jobs.tables.durability").refuse_torn(settings.warehouse)
+        import_module("jobs.tables.disk.durability").refuse_torn(settings.warehouse)
         import_module("jobs.tables.create_tables").refuse_newer_tables(settings.warehouse)
         keep_trimmed()
     if args.command not in RECORDED:

@@ -20,8 +20,8 @@ from jobs.states.stored_states import copied
 from jobs.tables.append import append_frame
 from jobs.tables.changed_rows import snapshot
 from jobs.tables.create_tables import create_tables
-from jobs.tables.delta_io import read, table_path
-from jobs.tables.location import location
+from jobs.tables.delta_io import read
+from jobs.tables.location import shown
 from jobs.tables.table_facts import has_rows, table_id
 from schemas.tables import Table
 from schemas.written import count
@@ -52,8 +52,8 @@ def _copy(settings: Settings, source: Path) -> None:
     tables = existing_tables(source, TABLES)
     if not tables:
         raise UserError(f"The warehouse {source} has no tables to copy: name another with --from.")
-    if table_path(source, tables[0]) == table_path(target, tables[0]):
-        raise UserError(f"--from and --warehouse have the same tables, {location(source) or source}: name two places.")
+    if shown(source) == shown(target):
+        raise UserError(f"--from and --warehouse have the same tables, {shown(source)}: name two places.")
     with acquire(target, "copy"):
         for name in STATES:
             if (source / name).is_dir():
@@ -76,11 +76,11 @@ def _copied(spark: SparkSession, source: Path, target: Path, table: Table) -> st
     rows = empty.unionByName(known.select(*(name for name in table.names if name in known.columns)), True)  # noqa: FBT003 - its only form
     expected = _content(rows, table)
     if not has_rows(target, table):
-        append_frame(rows, table_path(target, table))
+        append_frame(rows, target, table)
     if _content(read(spark, target, table), table) != expected:
         raise UserError(
-            f"The table {table.name} in {location(target) or target} has other rows than the one in "
-            f"{location(source) or source}: remove it there, or copy into an empty place."
+            f"The table {table.name} in {shown(target)} has other rows than the one in "
+            f"{shown(source)}: remove it there, or copy into an empty place."
         )
     create_tables(spark, target, (table,))
     note.parent.mkdir(parents=True, exist_ok=True)

@@ -29,10 +29,10 @@ from jobs.setup.jars import jars
 from jobs.setup.java import java_home
 from jobs.states.stored_states import writer
 from jobs.tables.create_tables import refuse_newer_tables
-from jobs.tables.delta_io import table_path
-from jobs.tables.durability import refuse_torn
-from jobs.tables.hard_links import has_hard_links
+from jobs.tables.disk.durability import refuse_torn
+from jobs.tables.disk.hard_links import has_hard_links
 from jobs.tables.location import location
+from jobs.tables.table_facts import exists
 from jobs.tables.unread_lines import unread_lines
 from schemas.bronze import BRONZE
 from schemas.records import OFFSETS_TOPIC
@@ -101,7 +101,6 @@ def _finding(subject: str, response: Callable[[], str]) -> Finding:
 
 
 def _warehouse(warehouse: Path) -> Finding:
-    known = [t.name for t in TABLES if Path(table_path(warehouse, t), "_delta_log").is_dir()]
     nearest = next(p for p in (warehouse.absolute(), *warehouse.absolute().parents) if p.exists())
     if not os.access(nearest, os.W_OK):
         advice = f"Make {nearest} writable for this user, or name another folder with --warehouse."
@@ -115,7 +114,7 @@ def _warehouse(warehouse: Path) -> Finding:
         return Finding(
             subject="warehouse", is_ok=True, found=f"{warehouse}, for tables in {there}, which were not read"
         )
-    found = f"{warehouse}, {len(known)} of {len(TABLES)} tables"
+    found = f"{warehouse}, {sum(exists(warehouse, table) for table in TABLES)} of {len(TABLES)} tables"
     if not has_hard_links(warehouse):
         found += ", written by Spark, because its file system has no hard links"
     return Finding(subject="warehouse", is_ok=True, found=found)

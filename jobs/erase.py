@@ -37,13 +37,12 @@ from jobs.silver.staging import STAGING, empty
 from jobs.spark.checkpoint import start_over_if_behind
 from jobs.spark.spark import for_few_rows, session_of
 from jobs.states.kept import as_stored
-from jobs.tables import named_tables
 from jobs.tables.changed_rows import snapshot
-from jobs.tables.delta_io import WRITERS, checkpoint_path, read, table_path
+from jobs.tables.delta_io import WRITERS, checkpoint_path, read
 from jobs.tables.engine import connect, show
-from jobs.tables.location import TableName, location, named_by_path
+from jobs.tables.location import is_elsewhere
+from jobs.tables.spark_commit import commit_by_spark
 from jobs.tables.table_facts import commits_after, exists
-from jobs.tables.transactions import retry_commit
 from schemas.bronze import BRONZE
 from schemas.tables import Table
 
@@ -104,7 +103,7 @@ def erase(spark: SparkSession, warehouse: Path, name: Name, *, vacuum_days: floa
         # Checked again, because a running batch may still have written rows with the name.
         changed = [table for table in existing_tables(warehouse) if _erase(spark, warehouse, table, name, found)]
         if exists(warehouse, STAGING):
-            _empty_staging(warehouse, found)
+            _empty_staging(spark, warehouse, found)
         if not changed:
             break
     analysed = analysed_path(warehouse).parent.glob("analysed*.json")
@@ -113,9 +112,9 @@ def erase(spark: SparkSession, warehouse: Path, name: Name, *, vacuum_days: floa
         # These files are caches that contain group names.
         path.unlink()
     # Of every table, because an earlier run may have left files with the name, or was killed before it removed them.
-    if not vacuum_days and location(warehouse) is not None:
-        names = [TableName(table_path(warehouse, table)) for table in existing_tables(warehouse, BRONZE)]
-        start_over_if_behind(checkpoint_path(warehouse, "build").parent, names)
+    if not vacuum_days and is_elsewhere(warehouse):
+        followed = existing_tables(warehouse, BRONZE)
+        start_over_if_behind(checkpoint_path(warehouse, "build").parent, warehouse, followed)
     removed, refused = _without_old_files(warehouse, vacuum_days)
     for table, files in removed.items():
         if files and table not in found:
@@ -147,11 +146,10 @@ def _without_old_files(warehouse: Path, days: float) -> tuple[dict[Table, int | 
     now_ms = time.time_ns() // 1_000_000
 
     def removed(table: Table) -> int | PySparkException | None:
-        path = table_path(warehouse, table)
-        if not isinstance(path, TableName):
+        if not is_elsewhere(warehouse):
             return vacuum(warehouse, table, days).files
         try:
-            return remove_old_files(path, spark_days(table, days), now_ms)
+            return remove_old_files(warehouse, table, spark_days(table, days), now_ms)
         except PySparkException as error:
             return error
 
@@ -162,19 +160,20 @@ def _without_old_files(warehouse: Path, days: float) -> tuple[dict[Table, int | 
     return {table: done for table, done in found.items() if not isinstance(done, PySparkException)}, refused
 
 
-def _empty_staging(warehouse: Path, found: dict[Table, Changed]) -> None:
+def _empty_staging(spark: SparkSession, warehouse: Path, found: dict[Table, Changed]) -> None:
     """Delete all rows of the staging table, because any may have the name, and no job needs them later."""
-    path = TableName(table_path(warehouse, STAGING))
-    before = named_tables.version(path)
-    if rows := empty(path):
+    before = snapshot(warehouse, STAGING).version
+    if rows := empty(spark, warehouse):
         deleted = rows + found.get(STAGING, Changed(version_before=before)).rows_deleted
-        found[STAGING] = Changed(version_before=before, version=named_tables.version(path), rows_deleted=deleted)
+        found[STAGING] = Changed(
+            version_before=before, version=snapshot(warehouse, STAGING).version, rows_deleted=deleted
+        )
 
 
 def _erase(spark: SparkSession, warehouse: Path, table: Table, name: Name, found: dict[Table, Changed]) -> bool:
     """Erase the name from one table and add the change to `found`; return whether any row changed."""
-    path, source = table_path(warehouse, table), name.source(spark)
-    if isinstance(path, TableName):
+    source = name.source(spark)
+    if is_elsewhere(warehouse):
         may_contain = (
             not read(spark, warehouse, table).join(F.broadcast(source), is_named(table, name), "left_semi").isEmpty()
         )
@@ -185,15 +184,15 @@ def _erase(spark: SparkSession, warehouse: Path, table: Table, name: Name, found
 
     erased = erased_columns(table, name)
 
-    def merge() -> None:
-        merge = source.mergeInto(named_by_path(path), is_named(table, name)).whenMatched(is_about(table, name)).delete()
+    def merge(stored: str) -> None:
+        merge = source.mergeInto(stored, is_named(table, name)).whenMatched(is_about(table, name)).delete()
         if erased:
             merge = merge.whenMatched().update({column: value for column, (_, value) in erased.items()})
         merge.merge()
 
     before = snapshot(warehouse, table).version
-    retry_commit(path, merge, alone=True)
-    after, commits = commits_after(path, before)
+    commit_by_spark(warehouse, table, merge)
+    after, commits = commits_after(warehouse, table, before)
     merges = (commit["operationMetrics"] for commit in commits if commit["operation"] == "MERGE")
     metrics: Mapping[str, str] = next(merges, {})
     deleted, changed = (int(metrics.get(f"numTargetRows{kind}", 0)) for kind in ("Deleted", "Updated"))

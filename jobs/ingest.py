@@ -28,9 +28,9 @@ from jobs.spark.streams import OnFailure, Streams, report
 from jobs.states.kept import save_states
 from jobs.tables.append import Once, append, append_frame
 from jobs.tables.create_tables import create_tables, needs_spark
-from jobs.tables.delta_io import checkpoint_path, claim, table_path
+from jobs.tables.delta_io import checkpoint_path, claim
 from jobs.tables.new_rows import NewRows, collected
-from jobs.tables.transactions import is_local
+from jobs.tables.output import folders_of
 from pipelines.rows_of_tables import table_of
 from schemas.bronze import BRONZE, COVERAGE
 
@@ -171,7 +171,7 @@ class Writer:
     @property
     def is_local(self) -> bool:
         """Return whether batches are committed without Spark."""
-        return all(is_local(table_path(self.warehouse, table)) for table in self.tables)
+        return not needs_spark(self.warehouse, self.tables)
 
     @property
     def is_cold(self) -> bool:
@@ -208,8 +208,7 @@ class Writer:
         self.first.is_complete = True
 
     def _with_folders(self, stream: TopicStream) -> TopicStream:
-        folders = {table.name: str(Path(table_path(self.warehouse, table)).absolute()) for table in stream.tables}
-        return replace(stream, folders=folders)
+        return replace(stream, folders=folders_of(self.warehouse, stream.tables))
 
     def _limit(self) -> QuarantineLimit | None:
         stream = self.stream
@@ -268,7 +267,7 @@ class Writer:
             self._refuse(limit, covered, batch_id)
             self._written(
                 frames,
-                lambda table: append_frame(frames[table], table_path(self.warehouse, table), once),
+                lambda table: append_frame(frames[table], self.warehouse, table, once),
                 lambda: {table: NewRows.of_frame(table, frame) for table, frame in frames.items()},
             )
         finally:

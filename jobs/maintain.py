@@ -1,7 +1,7 @@
 """`regroup maintain`: delete expired rows, merge runs of commits and small files, and remove old files.
 
 It may run at the same time as every other job: if two commits change the same rows, Delta lets one of them succeed. The
-other is retried (`jobs.tables.transactions`). If maintenance keeps losing, it is reported and left for the next run.
+other is retried (`jobs.tables.conflicts`). If maintenance keeps losing, it is reported and left for the next run.
 """
 
 from __future__ import annotations
@@ -26,13 +26,14 @@ from jobs.retention.folder_files import files_and_bytes, optimized, vacuum
 from jobs.retention.merge_runs import merge_runs
 from jobs.retention.retention import DAY_MS, expire, kept_days
 from jobs.retention.tidy import size_of, tidy
-from jobs.silver.staging import STAGING, empty, written_ms
+from jobs.silver.staging import STAGING, empty
 from jobs.spark.spark import session_of
-from jobs.tables.as_of import opened
-from jobs.tables.delta_io import table_path
-from jobs.tables.location import TableName
+from jobs.tables.conflicts import CONFLICTS
+from jobs.tables.create_tables import needs_spark
+from jobs.tables.location import is_elsewhere
+from jobs.tables.silver_rows import current_files
+from jobs.tables.spark_commit import marked_ms
 from jobs.tables.table_facts import exists
-from jobs.tables.transactions import CONFLICTS, is_local
 from schemas import written
 from schemas.bronze import BRONZE, OFFSET_COMMITS
 from schemas.gold import GOLD
@@ -110,8 +111,7 @@ class Maintenance:
     def keep_few(self) -> None:
         """Compact every table that has more than `MANY_FILES` files, without a report."""
         for table in existing_tables(self.settings.warehouse):
-            path = table_path(self.settings.warehouse, table)
-            if is_local(path) and len(opened(self.settings.warehouse, table).file_uris()) > MANY_FILES:
+            if not self._is_by_spark(table) and len(current_files(self.settings.warehouse, table)) > MANY_FILES:
                 with suppress(*CONFLICTS):
                     self._put_together(table)
 
@@ -119,9 +119,8 @@ class Maintenance:
         """Maintain one table; return whether anything changed."""
         began, before = time.monotonic(), size(self.settings.warehouse, table)
         done = [*self._expired(table, now_ms), *self._merged(table, now_ms)]
-        name = table_path(self.settings.warehouse, table)
-        if isinstance(name, TableName):
-            done += self._try(table, "compacting", lambda: self._tidied(table, name, now_ms)) or []
+        if is_elsewhere(self.settings.warehouse):
+            done += self._try(table, "compacting", lambda: self._tidied(table, now_ms)) or []
         else:
             done += [*self._compacted(table), *self._vacuumed(table)]
         if done:
@@ -129,14 +128,18 @@ class Maintenance:
             self.say(f"{table.name}: {', '.join(done)}; {before} before, {now} now ({written.duration(1000 * took)})")
         return bool(done)
 
-    def _tidied(self, table: Table, name: TableName, now_ms: int) -> list[str]:
-        days = spark_days(table, self.settings.vacuum_days)
+    def _is_by_spark(self, table: Table) -> bool:
+        return needs_spark(self.settings.warehouse, (table,))
+
+    def _tidied(self, table: Table, now_ms: int) -> list[str]:
+        warehouse, days = self.settings.warehouse, spark_days(table, self.settings.vacuum_days)
         if table is not STAGING:
-            return tidy(name, days, now_ms)
+            return tidy(warehouse, table, days, now_ms)
         # A batch reads its rows once, so compacting them saves nothing. A day later no batch reads them any more.
-        rows = empty(name) if written_ms(name) < now_ms - STAGING_DAYS * DAY_MS else 0
+        is_old = marked_ms(self.spark, warehouse, STAGING) < now_ms - STAGING_DAYS * DAY_MS
+        rows = empty(self.spark, warehouse) if is_old else 0
         deleted = [f"{count(rows, 'row')} of an earlier batch deleted"] if rows else []
-        return [*deleted, *tidy(name, days, now_ms, compacts=False)]
+        return [*deleted, *tidy(warehouse, table, days, now_ms, compacts=False)]
 
     def _expired(self, table: Table, now_ms: int) -> list[str]:
         days = kept_days(self.settings).get(table, 0)
@@ -154,12 +157,11 @@ class Maintenance:
         return [f"{count(found[0], 'row')} merged into {found[1]:,}"] if found and found[0] > found[1] else []
 
     def _compacted(self, table: Table) -> list[str]:
-        path = table_path(self.settings.warehouse, table)
-        if is_local(path):
+        if not self._is_by_spark(table):
             made = self._try(table, "compacting", lambda: self._put_together(table))
         else:
             with self.building:
-                made = self._try(table, "compacting", lambda: optimized(self.spark, path))
+                made = self._try(table, "compacting", lambda: optimized(self.spark, self.settings.warehouse, table))
         return [f"{count(made.before, 'file')} made into {made.after:,}"] if made and made.before else []
 
     def _put_together(self, table: Table) -> Made:
@@ -169,7 +171,7 @@ class Maintenance:
 
     def _vacuumed(self, table: Table) -> list[str]:
         days = self.settings.vacuum_days
-        if is_local(table_path(self.settings.warehouse, table)):
+        if not self._is_by_spark(table):
             # The Delta log of such a table covers only hours, so no reader can request files of an older version.
             days = min(days, LOCAL_DAYS)
         removed = vacuum(self.settings.warehouse, table, days)
@@ -194,6 +196,5 @@ def spark_days(table: Table, days: float) -> float:
 
 def size(warehouse: Path, table: Table) -> str:
     """Return the number of files and the bytes of the table's current version, as text."""
-    path = table_path(warehouse, table)
-    number, total = size_of(path) if isinstance(path, TableName) else files_and_bytes(warehouse, table)
+    number, total = size_of(warehouse, table) if is_elsewhere(warehouse) else files_and_bytes(warehouse, table)
     return f"{count(number, 'file')} of {written.size(total)}"

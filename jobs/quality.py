@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import cast
 
 from duckdb import DuckDBPyConnection
+from pyspark.sql import SparkSession
 
 from dashboards.lake.quality_results import newest_results
 from jobs.checks import quality_frames
@@ -28,9 +29,9 @@ from jobs.config.settings import Settings
 from jobs.config.terminal import say
 from jobs.spark.spark import persisted, tables_of
 from jobs.spark.spark_lake import lake_of
-from jobs.tables.delta_io import table_path
+from jobs.tables.delta_io import read
 from jobs.tables.engine import show_files
-from jobs.tables.location import TableName, location
+from jobs.tables.location import is_elsewhere, location
 from jobs.tables.table_facts import TableVersion, exists
 from jobs.tables.tables import Tables
 from schemas.operations import QUALITY_RESULTS
@@ -124,9 +125,8 @@ class Quality:
         if version is None or _is_checked(version, known, rules):
             return []
         suite = Suite(table, rules)
-        name = table_path(self.warehouse, table)
-        if isinstance(name, TableName):
-            version, suite = self._checked_by_spark(name, version, rules)
+        if is_elsewhere(self.warehouse):
+            version, suite = self._checked_by_spark(version, rules)
             return _results(version, suite)
         with engine() as connection:
             version, alone = self._opened(connection, version, rules)
@@ -136,26 +136,25 @@ class Quality:
                 suite.check(batch)
         return _results(version, suite)
 
-    def _checked_by_spark(
-        self, name: TableName, version: TableVersion, rules: Sequence[Rule]
-    ) -> tuple[TableVersion, Suite]:
+    def _checked_by_spark(self, version: TableVersion, rules: Sequence[Rule]) -> tuple[TableVersion, Suite]:
         """Check all rows of a table in Spark.
 
         If a reference dangles, wait and check the newest version, because the referenced rows may still be written.
         """
-        suite = self._suite_by_spark(name, version, rules)
+        suite = self._suite_by_spark(version, rules)
         if all(each.passed for each in suite.verdicts.values() if each.rule.kind is RuleKind.REFERENCE):
             return version, suite
         time.sleep(self.settle_seconds)
         version = TableVersion.of(self.warehouse, version.table) or version
-        return version, self._suite_by_spark(name, version, rules)
+        return version, self._suite_by_spark(version, rules)
 
-    def _suite_by_spark(self, name: TableName, version: TableVersion, rules: Sequence[Rule]) -> Suite:
-        suite = Suite(version.table, rules)
-        names = {other.name: TableName(table_path(self.warehouse, other)) for other in CHECKED}
-        others = quality_frames.others_of(names, rules)
+    def _suite_by_spark(self, version: TableVersion, rules: Sequence[Rule]) -> Suite:
+        spark, suite = SparkSession.active(), Suite(version.table, rules)
+        referred = {rule.other for rule in rules if rule.kind is RuleKind.REFERENCE}
+        others = {other.name: read(spark, self.warehouse, other) for other in CHECKED if other.name in referred}
+        checked = read(spark, self.warehouse, version.table, version.version)
         # Kept, because each query of a rule would join the other tables again.
-        with persisted(quality_frames.frame(name, version.version, version.table, rules, others)) as rows:
+        with persisted(quality_frames.frame(checked, version.table, rules, others)) as rows:
             suite.check_frame(rows)
         return suite
 

@@ -26,7 +26,7 @@ from jobs.spark.spark import session_of
 from jobs.tables.append import append
 from jobs.tables.create_tables import create_tables, needs_spark
 from jobs.tables.delta_io import claim
-from jobs.tables.location import location
+from jobs.tables.location import shown
 from jobs.tables.new_rows import NewRows
 from pipelines.bronze_batch import bronze_rows
 from pipelines.client_metrics.captured import pushed_row
@@ -92,7 +92,7 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
         replay(spark, settings, cluster, capture.meta, batch)
     record_settings(spark, settings, cluster, capture.meta)
     analyze(spark, settings)
-    say(f"done: {location(settings.warehouse) or settings.warehouse}")
+    say(f"done: {shown(settings.warehouse)}")
     return 0
 
 

@@ -22,7 +22,6 @@ from jobs.gold.storms import update_storms
 from jobs.spark.spark import session_of
 from jobs.tables.append import append_frame
 from jobs.tables.create_tables import create_tables, needs_spark
-from jobs.tables.delta_io import table_path
 from jobs.tables.location import bind
 from schemas.bronze import BRONZE
 from schemas.gold import STORMS
@@ -114,7 +113,7 @@ def fill(settings: Settings) -> None:
     create_tables(spark, warehouse, BRONZE)
     for table in BRONZE:
         if (file := warehouse.parents[1] / f"{table.name}.parquet").exists():
-            append_frame(spark.read.parquet(str(file)).select(*table.names), table_path(warehouse, table))
+            append_frame(spark.read.parquet(str(file)).select(*table.names), warehouse, table)
 
 
 def storms(settings: Settings) -> None:

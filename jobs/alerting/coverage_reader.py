@@ -12,9 +12,9 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from dashboards.lake.lake import milliseconds
-from jobs.tables.as_of import opened
 from jobs.tables.ask import ask
-from jobs.tables.location import location
+from jobs.tables.location import is_elsewhere
+from jobs.tables.silver_rows import current_files
 from jobs.tables.table_facts import exists
 from pipelines.arrow_types import schema_of
 from schemas.bronze import COVERAGE
@@ -50,16 +50,16 @@ class CoverageReader:
         """Read new files; a missing table has none. If only Spark reads the table, Spark returns the state."""
         if not exists(warehouse, COVERAGE):
             return
-        if location(warehouse) is not None:
+        if is_elsewhere(warehouse):
             self._reached = {}
             self._add(ask(warehouse, REACHED, (COVERAGE,)).to_pylist())
             return
-        current_files = set(opened(warehouse, COVERAGE).file_uris())
-        if not self._files & current_files:
+        now = set(current_files(warehouse, COVERAGE))
+        if not self._files & now:
             # The table was recreated or all its files rewritten: start again.
             self._files, self._reached = set(), {}
-        self._take(sorted(current_files - self._files))
-        self._files = current_files
+        self._take(sorted(now - self._files))
+        self._files = now
 
     def clusters(self) -> set[str]:
         """Return the clusters whose `__consumer_offsets` was read."""

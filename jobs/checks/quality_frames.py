@@ -5,36 +5,29 @@ Spark computes everything where the data is. The columns are those of `quality_r
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from pyspark.sql import Column, Window
 from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
 
 from jobs.checks.quality_rows import COPIES, context_column, needed
-from jobs.tables import named_tables
 from schemas.rules import Rule, RuleKind
 from schemas.tables import Table
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from jobs.tables.location import TableName
 
-
-def frame(
-    name: TableName, version: int, table: Table, rules: Sequence[Rule], others: Mapping[str, DataFrame]
-) -> DataFrame:
-    """Return the rows of a version, with the columns that `rules` need.
+def frame(rows: DataFrame, table: Table, rules: Sequence[Rule], others: Mapping[str, DataFrame]) -> DataFrame:
+    """Return the rows of a table, with the columns that `rules` need.
 
     Args:
-        name: the table's name.
-        version: the version.
-        table: its definition.
+        rows: the rows of one version.
+        table: the table's definition.
         rules: its rules.
         others: the tables that reference rules refer to, by name.
     """
-    rows = named_tables.frame(name, version)
     for rule in rules:
         if rule.kind is RuleKind.REFERENCE:
             rows = _with_reference(rows, rule, others[rule.other])
@@ -44,11 +37,6 @@ def frame(
     references = [context_column(rule) for rule in rules if rule.kind is RuleKind.REFERENCE]
     asked = [_plain(kinds[column], column) for column in needed(table, rules)]
     return rows.select(*asked, *map(_quoted, references), *(made.alias(alias) for alias, made in extra.items()))
-
-
-def others_of(names: Mapping[str, TableName], rules: Iterable[Rule]) -> dict[str, DataFrame]:
-    """Return the newest version of each table that a reference rule refers to, by name."""
-    return {rule.other: named_tables.frame(names[rule.other]) for rule in rules if rule.kind is RuleKind.REFERENCE}
 
 
 def _with_reference(rows: DataFrame, rule: Rule, other: DataFrame) -> DataFrame:

@@ -20,8 +20,7 @@ from jobs.gold.analyze_part import Part, analyze_part
 from jobs.gold.replaying import Replaying
 from jobs.processes.worker_thread import WorkerThread
 from jobs.spark.spark import for_few_rows
-from jobs.tables.delta_io import table_path
-from jobs.tables.transactions import is_local
+from jobs.tables.create_tables import needs_spark
 from schemas.gold import ADVICE, DEPLOYS, DIAGNOSES, GROUP_HEALTH, PATTERNS, SETTING_CHANGES, VERDICTS
 from schemas.silver import GENERATIONS
 from schemas.tables import Table
@@ -72,7 +71,7 @@ class AnalysisThread(WorkerThread):
     def go_on(self, stopped: threading.Event) -> None:
         spark = for_few_rows(self.spark, tasks=1)
         with Replaying(nicer=self.nicer) as replaying:
-            is_here = is_local(table_path(self.settings.warehouse, GENERATIONS))
+            is_here = not needs_spark(self.settings.warehouse, (GENERATIONS,))
             self._in_parts(stopped, spark, replaying if is_here else None)
 
     def _in_parts(self, stopped: threading.Event, spark: SparkSession, replaying: Replaying | None) -> None:

@@ -29,8 +29,8 @@ from jobs.gold.replaying import Replaying, gold_here
 from jobs.gold.storms import update_storms
 from jobs.tables.ask import ask
 from jobs.tables.changed_rows import GoneError, TableSnapshot, changed_groups, snapshot
-from jobs.tables.delta_io import checkpoint_path, read, required, table_path
-from jobs.tables.location import location
+from jobs.tables.delta_io import checkpoint_path, read, required
+from jobs.tables.location import is_elsewhere
 from jobs.tables.replace import replace_rows
 from jobs.tables.silver_rows import rows
 from pipelines.gold.advice.advice import SavingThreshold
@@ -167,7 +167,7 @@ def _replace(
     spark: SparkSession | None, warehouse: Path, old: Mapping[Table, pa.Table], new: Mapping[Table, pa.Table]
 ) -> None:
     for table in old:
-        replace_rows(spark, old[table], new[table], table_path(warehouse, table), table)
+        replace_rows(spark, warehouse, table, old[table], new[table])
 
 
 def _known(warehouse: Path) -> Known:
@@ -226,7 +226,7 @@ def _waiting(before: Mapping[str, Any] | None, changes: Iterable[Change]) -> Sco
 
 
 def _all(warehouse: Path) -> Iterator[Change]:
-    if location(warehouse) is not None:
+    if is_elsewhere(warehouse):
         groups = ask(warehouse, "SELECT DISTINCT cluster, group_id FROM {generations}", (GENERATIONS,))
         yield from (((row["cluster"], row["group_id"]), EVERYTHING) for row in groups.to_pylist())
         return
@@ -327,7 +327,7 @@ def _moments(warehouse: Path, since_ms: int) -> Iterator[tuple[str, str, int]]:
 def _open_hours(warehouse: Path, before: Mapping[str, int], now: Mapping[str, int]) -> Iterator[Change]:
     """Yield groups with an hour that was incomplete when it was analyzed, if more of it is known now."""
     since = None
-    if location(warehouse) is not None:
+    if is_elsewhere(warehouse):
         # Spark then returns no older rows.
         since = "hour_at", min((before.get(cluster, 0) for cluster in now), default=0) - HOUR_MS
     for row in rows(warehouse, GROUP_HEALTH, ("cluster", "group_id", "hour_at"), since=since):

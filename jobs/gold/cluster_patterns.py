@@ -11,7 +11,6 @@ from pyspark.sql import SparkSession
 from jobs.gold.cluster_facts import cluster_facts, clusters
 from jobs.spark.spark import for_few_rows
 from jobs.tables.create_tables import create_tables
-from jobs.tables.delta_io import table_path
 from jobs.tables.replace import replace_rows
 from jobs.tables.silver_rows import rows
 from pipelines.arrow_types import stored
@@ -36,5 +35,4 @@ def store_cluster_patterns(spark: SparkSession | None, warehouse: Path, found: S
     """Make these the rows of the table."""
     few = spark and for_few_rows(spark)
     old = cast("list[ClusterPatternRow]", rows(warehouse, CLUSTER_PATTERNS, CLUSTER_PATTERNS.names))
-    path = table_path(warehouse, CLUSTER_PATTERNS)
-    replace_rows(few, stored(old, CLUSTER_PATTERNS), stored(found, CLUSTER_PATTERNS), path, CLUSTER_PATTERNS)
+    replace_rows(few, warehouse, CLUSTER_PATTERNS, stored(old, CLUSTER_PATTERNS), stored(found, CLUSTER_PATTERNS))

@@ -10,7 +10,6 @@ from duckdb import DuckDBPyConnection
 
 from dashboards.lake.lake import milliseconds
 from jobs.tables.changed_rows import TableSnapshot
-from jobs.tables.delta_io import local
 from jobs.tables.engine import connect, quoted, show, show_files
 from pipelines.gold.groups import INPUTS, TIMES, Group, cut_ms
 from pipelines.gold.rows import AnalysisConfig
@@ -39,7 +38,7 @@ Files = Mapping[str, Sequence[str]]
 
 
 def files_of(snapshots: Mapping[str, TableSnapshot]) -> Files:
-    return {name: [local(file) for file in snapshot.files] for name, snapshot in snapshots.items()}
+    return {name: snapshot.paths for name, snapshot in snapshots.items()}
 
 
 def silver_of(files: Files, scope: Mapping[Group, int], config: AnalysisConfig) -> dict[str, pa.Table]:

@@ -23,8 +23,8 @@ from jobs.spark.spark import for_few_rows
 from jobs.tables.as_of import version_of
 from jobs.tables.changed_rows import GoneError, changed_groups, snapshot
 from jobs.tables.create_tables import create_tables
-from jobs.tables.delta_io import checkpoint_path, read, table_path
-from jobs.tables.location import location
+from jobs.tables.delta_io import checkpoint_path, read
+from jobs.tables.location import is_elsewhere
 from jobs.tables.named_tables import not_before
 from jobs.tables.replace import replace_rows
 from jobs.tables.silver_rows import among, rows, stored_rows
@@ -85,7 +85,7 @@ def update_storms(spark: SparkSession | None, settings: Settings, *, again: bool
 def store(spark: SparkSession | None, warehouse: Path, found: Update) -> None:
     """Write the result of `scan`, then save its cache."""
     old, new = stored(found.old, STORMS), stored(found.new, STORMS)
-    replace_rows(spark and for_few_rows(spark), old, new, table_path(warehouse, STORMS), STORMS)
+    replace_rows(spark and for_few_rows(spark), warehouse, STORMS, old, new)
     if found.memory is not None:
         found.memory.save(memory_path(warehouse))
 
@@ -149,7 +149,7 @@ def _disturbances(warehouse: Path, since: Mapping[Group, int]) -> dict[Group, li
     if not since:
         return {}
     begin = max(0, min(since.values()) - MEMORY_MS)
-    if location(warehouse) is not None:
+    if is_elsewhere(warehouse):
         return _by_spark(warehouse, since, begin)
     groups = {group for _, group in since}
     late = {

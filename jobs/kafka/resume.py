@@ -10,10 +10,9 @@ from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark re
 from dashboards.lake.sql_names import literal
 from jobs.kafka.first_read import topic_id_at
 from jobs.kafka.source_position import PartitionPosition, TopicPosition
-from jobs.tables.delta_io import checkpoint_path, read, table_path
-from jobs.tables.location import named_by_path
+from jobs.tables.delta_io import checkpoint_path, read
+from jobs.tables.spark_commit import delete_rows
 from jobs.tables.table_facts import has_rows
-from jobs.tables.transactions import table_lock
 from schemas.bronze import ADMIN_OBSERVATIONS, COORDINATOR_EVENTS, COVERAGE, OFFSET_COMMITS, QUARANTINE
 
 if TYPE_CHECKING:
@@ -44,10 +43,8 @@ def resume(spark: SparkSession, warehouse: Path, stream: TopicStream) -> TopicPo
         if not has_rows(warehouse, table):
             continue
         unfinished = _beyond(table, stream, positions)
-        path = table_path(warehouse, table)
         if not read(spark, warehouse, table).where(unfinished).isEmpty():
-            with table_lock(path, alone=True):
-                spark.sql(f"DELETE FROM {named_by_path(path)} WHERE {unfinished}").collect()  # noqa: S608 - quoted
+            delete_rows(spark, warehouse, table, unfinished)
     position = TopicPosition(positions=positions)
     checkpoint = checkpoint_path(warehouse, f"ingest/{stream.cluster}/{stream.topic}")
     return replace(position, topic_id=topic_id_at(checkpoint, position))

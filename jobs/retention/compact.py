@@ -19,11 +19,11 @@ import pyarrow as pa
 from deltalake import DeltaTable
 
 from jobs.processes.worker_process import WorkerProcess
-from jobs.tables.data_file import DataFile, write_pieces
-from jobs.tables.delta_io import table_path
+from jobs.tables.disk.data_file import DataFile, write_pieces
+from jobs.tables.disk.full_disk import NO_SPACE, refuse_full
 from jobs.tables.engine import connect, in_pieces, quoted, show_files
-from jobs.tables.full_disk import NO_SPACE, refuse_full
 from jobs.tables.local_rewrite import exchange
+from jobs.tables.paths import table_path
 from pipelines.arrow_types import schema_of
 from schemas.tables import Table
 

@@ -12,9 +12,8 @@ from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from jobs.retention.compact import FEW_FILES, Made
-from jobs.tables.delta_io import table_path
-from jobs.tables.location import named_by_path
-from jobs.tables.transactions import retry_commit
+from jobs.tables.paths import table_path
+from jobs.tables.spark_commit import commit_by_spark
 from schemas.tables import Table
 from schemas.thresholds import DAY_MS
 
@@ -41,15 +40,16 @@ def vacuum(warehouse: Path, table: Table, days: float) -> Removed:
     return removed
 
 
-def optimized(spark: SparkSession, path: str) -> Made:
-    """Compact the table in the folder `path` with Spark's OPTIMIZE.
+def optimized(spark: SparkSession, warehouse: Path, table: Table) -> Made:
+    """Compact the table with Spark's OPTIMIZE.
 
     Delta clusters tables that have clustering columns, and otherwise fills files up.
     """
+    path = table_path(warehouse, table)
     before = set(DeltaTable(path).file_uris())
     if len(before) <= FEW_FILES:
         return Made()
-    retry_commit(path, lambda: spark.sql(f"OPTIMIZE {named_by_path(path)}").collect(), alone=True)
+    commit_by_spark(warehouse, table, lambda name: spark.sql(f"OPTIMIZE {name}").collect())
     after = set(DeltaTable(path).file_uris())
     return Made(len(before - after), len(after - before))
 

@@ -35,12 +35,12 @@ from jobs.retention.merged_hour import (
 from jobs.tables import named_tables
 from jobs.tables.append import overwrite_frame
 from jobs.tables.changed_rows import snapshot
-from jobs.tables.delta_io import actions, checkpoint_path, table_path
+from jobs.tables.delta_io import checkpoint_path
 from jobs.tables.engine import connect, show
 from jobs.tables.local_rewrite import exchange
-from jobs.tables.location import TableName
+from jobs.tables.paths import TableName, actions, table_path
 from jobs.tables.silver_rows import newest
-from jobs.tables.transactions import is_local, retry_commit
+from jobs.tables.transactions import is_local
 from schemas.bronze import COVERAGE, OFFSET_COMMITS
 from schemas.records import OFFSETS_TOPIC
 from schemas.thresholds import DAY_MS
@@ -168,8 +168,7 @@ def _merged_by_spark(spark: SparkSession, warehouse: Path, hour: int, read_until
         where = _where(
             hour, {partition: read_until[partition] for partition in (tuple(row.values()) for row in partitions)}
         )
-        written, path = spark.createDataFrame(rows).coalesce(1), table_path(warehouse, OFFSET_COMMITS)
-        retry_commit(path, lambda: overwrite_frame(written, path, where), alone=True)
+        overwrite_frame(lambda: spark.createDataFrame(rows).coalesce(1), warehouse, OFFSET_COMMITS, where)
     return rows_read, rows.num_rows
 
 

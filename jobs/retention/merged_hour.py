@@ -16,9 +16,9 @@ import pyarrow as pa
 from duckdb import DuckDBPyConnection
 
 from dashboards.lake.lake import moment
-from jobs.tables.data_file import DataFile, write, write_pieces
-from jobs.tables.delta_io import table_path
+from jobs.tables.disk.data_file import DataFile, write, write_pieces
 from jobs.tables.engine import connect, files_with_matches, in_pieces, quoted, show, show_files
+from jobs.tables.paths import table_path
 from jobs.tables.silver_rows import current_files
 from pipelines.arrow_types import row_type, schema_of
 from pipelines.run_merging import merged

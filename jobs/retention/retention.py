@@ -18,11 +18,11 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
 
 from jobs.config.settings import Settings
-from jobs.tables.delta_io import read, table_path
+from jobs.tables.delta_io import read
 from jobs.tables.engine import connect, quoted
-from jobs.tables.location import TableName, named_by_path
+from jobs.tables.location import is_elsewhere
 from jobs.tables.silver_rows import dataset
-from jobs.tables.transactions import retry_commit
+from jobs.tables.spark_commit import delete_rows
 from schemas.bronze import ADMIN_OBSERVATIONS, CLIENT_METRICS, COORDINATOR_EVENTS, OFFSET_COMMITS, QUARANTINE
 from schemas.operations import JOB_RUNS, LIMITS_REACHED, OPERATIONS, QUALITY_RESULTS
 from schemas.silver import (
@@ -86,17 +86,16 @@ def begin(days: int, now_ms: int) -> int:
 
 def expire(spark: SparkSession, warehouse: Path, table: Table, days: int, now_ms: int) -> int:
     """Delete the rows of a table older than `days` days; return their number."""
-    since, path = begin(days, now_ms), table_path(warehouse, table)
+    since = begin(days, now_ms)
     old = f"{TIMES[table]} < timestamp_millis({since:d})"
-    if isinstance(path, TableName):
+    if is_elsewhere(warehouse):
         rows = read(spark, warehouse, table).where(old).count()
     else:
         rows = dataset(warehouse, table).count_rows(filter=pc.field(TIMES[table]) < pa.scalar(_instant(since)))
     if rows:
         # Noted first, because a rebuild between the two would otherwise treat the remaining rows as complete.
         _note(warehouse, table, since)
-        statement = f"DELETE FROM {named_by_path(path)} WHERE {old}"  # noqa: S608 - our own names
-        retry_commit(path, lambda: spark.sql(statement).collect(), alone=True)
+        delete_rows(spark, warehouse, table, old)
     return rows
 
 

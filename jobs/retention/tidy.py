@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 from pyspark.sql import Row, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
 
 from jobs.retention.compact import FEW_FILES
-from jobs.tables.location import TableName
 from jobs.tables.named_tables import commits_after, properties, version
+from jobs.tables.paths import TableName, named_by_path, table_path
+from schemas.tables import Table
 from schemas.thresholds import DAY_MS
 from schemas.written import count
 
@@ -26,26 +28,26 @@ VACUUMED = "VACUUM END"
 """The operation of the commit after VACUUM, which Delta makes only where its log is cheap to write."""
 
 
-def tidy(name: TableName, days: float, now_ms: int, *, compacts: bool = True) -> list[str]:
+def tidy(warehouse: Path, table: Table, days: float, now_ms: int, *, compacts: bool = True) -> list[str]:
     """Compact a table, and remove the files that no version of the last `days` days needs; return what was done.
 
     Nothing is done to a table that the platform optimizes by itself; its files are then kept as long as `days` says.
     """
-    done = []
+    name, done = _name(warehouse, table), []
     if _keep_old_files(name, days):
         done.append(f"old files are now kept for {count(round(days * 24), 'hour')}")
     if _is_optimized_by_platform(name):
         return done
-    if compacts and (before := size_of(name)[0]) > FEW_FILES:
+    if compacts and (before := _size(name)[0]) > FEW_FILES:
         _run(f"OPTIMIZE {name}")
-        if (after := size_of(name)[0]) != before:
+        if (after := _size(name)[0]) != before:
             done.append(f"{count(before, 'file')} made into {after:,}")
     if _may_have_old_files(name, days, now_ms):
         _run(f"VACUUM {name}")
     return done
 
 
-def remove_old_files(name: TableName, days: float, now_ms: int) -> int | None:
+def remove_old_files(warehouse: Path, table: Table, days: float, now_ms: int) -> int | None:
     """Remove the files that no version of the last `days` days needs, and rewrite those with rows that are only marked
     as deleted. Return the number of removed files; None if the table's log does not tell it.
 
@@ -55,6 +57,7 @@ def remove_old_files(name: TableName, days: float, now_ms: int) -> int | None:
     Raises:
         PySparkException: Spark refused it.
     """
+    name = _name(warehouse, table)
     if VECTORS in (_detail(name, "tableFeatures")[0] or ()):
         _run(f"REORG TABLE {name} APPLY (PURGE)")
     known = properties(name).get(RETENTION)
@@ -80,8 +83,16 @@ def begun_ms(name: TableName) -> int:
     return int(history.collect()[0][0] or 0)
 
 
-def size_of(name: TableName) -> tuple[int, int]:
+def size_of(warehouse: Path, table: Table) -> tuple[int, int]:
     """Return the number of files and the bytes of the table's current version."""
+    return _size(_name(warehouse, table))
+
+
+def _name(warehouse: Path, table: Table) -> TableName:
+    return named_by_path(table_path(warehouse, table))
+
+
+def _size(name: TableName) -> tuple[int, int]:
     files, size = _detail(name, "numFiles", "sizeInBytes")
     return int(files), int(size)
 

@@ -12,7 +12,7 @@ from jobs.spark.checkpoint import place, start_over_unless
 from jobs.spark.spark import for_few_rows
 from jobs.states.kept import save_states
 from jobs.tables.create_tables import create_tables
-from jobs.tables.delta_io import checkpoint_path, follow, table_path
+from jobs.tables.delta_io import checkpoint_path, follow
 from jobs.tables.engine import connect
 from jobs.tables.new_rows import NewRows
 from jobs.tables.replace import replace_rows
@@ -65,7 +65,7 @@ def start_marks(spark: SparkSession, warehouse: Path, trigger: Mapping[str, Any]
     """Follow bronze and update the table."""
     create_tables(spark, warehouse, (MARKS,))
     progress = checkpoint_path(warehouse, "build-marks")
-    start_over_unless(progress, [table_path(warehouse, ADMIN_OBSERVATIONS)])
+    start_over_unless(progress, warehouse, (ADMIN_OBSERVATIONS,))
 
     def build(batch: DataFrame, _: int) -> None:
         save_states(warehouse)
@@ -94,4 +94,4 @@ def _announced(
 
 def _replace(spark: SparkSession | None, warehouse: Path, seen: list[dict[str, Any]], known: pa.Table) -> None:
     rows = pa.Table.from_struct_array(pa.array(mark_rows(seen), row_type(MARKS)))
-    replace_rows(spark, known, rows, table_path(warehouse, MARKS), MARKS)
+    replace_rows(spark, warehouse, MARKS, known, rows)

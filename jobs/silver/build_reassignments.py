@@ -17,11 +17,10 @@ from jobs.spark.spark import for_few_rows, persisted
 from jobs.states.kept import save_states
 from jobs.tables.append import overwrite_frame
 from jobs.tables.create_tables import create_tables
-from jobs.tables.delta_io import checkpoint_path, follow, read, table_path
+from jobs.tables.delta_io import checkpoint_path, follow, read
 from jobs.tables.engine import connect, show
 from jobs.tables.replace import replace_rows
 from jobs.tables.silver_rows import stored_rows
-from jobs.tables.transactions import retry_commit
 from pipelines.arrow_types import TYPES
 from pipelines.reassignments.frame import (
     OF_INTEREST,
@@ -55,9 +54,8 @@ def rebuild_all_reassignments(spark: SparkSession, warehouse: Path) -> None:
     create_tables(spark, warehouse, REASSIGNMENT_TABLES)
     with persisted(reassignments(*(read(spark, warehouse, table) for table in INPUTS))) as rebuilt:
         for table in REASSIGNMENT_TABLES:
-            rows = with_settled(spark, warehouse, table_of(rebuilt, table), table)
-            path = table_path(warehouse, table)
-            retry_commit(path, partial(overwrite_frame, rows, path), alone=True)
+            rows = partial(with_settled, spark, warehouse, table_of(rebuilt, table), table)
+            overwrite_frame(rows, warehouse, table)
 
 
 def rebuild_affected_reassignments(spark: SparkSession | None, warehouse: Path, new: Mapping[Table, NewRows]) -> None:
@@ -78,7 +76,7 @@ def rebuild_affected_reassignments(spark: SparkSession | None, warehouse: Path, 
 def start_reassignments(spark: SparkSession, warehouse: Path, trigger: Mapping[str, Any]) -> StreamingQuery:
     """Follow bronze and rebuild the affected clusters."""
     progress = checkpoint_path(warehouse, "build-reassignments")
-    start_over_unless(progress, [table_path(warehouse, table) for table in INPUTS])
+    start_over_unless(progress, warehouse, INPUTS)
     new = [spark.sql(affected_rows(table, "{rows}"), rows=follow(spark, warehouse, table)) for table in INPUTS]
 
     def build(batch: DataFrame, _: int) -> None:
@@ -104,8 +102,7 @@ def rebuild_since(spark: SparkSession | None, warehouse: Path, earliest: pa.Tabl
     # `reassignments` is written last: it determines the start of a rebuild, so after a crash the old start still holds.
     for table in reversed(REASSIGNMENT_TABLES):
         old = stored_rows(warehouse, table, table.names, where=_of(cuts))
-        path = table_path(warehouse, table)
-        replace_rows(few, _since(old, table, cuts), _since(rebuilt[table], table, cuts), path, table)
+        replace_rows(few, warehouse, table, _since(old, table, cuts), _since(rebuilt[table], table, cuts))
 
 
 def _cuts(warehouse: Path, since: Mapping[str, datetime]) -> dict[str, datetime]:

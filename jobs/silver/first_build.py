@@ -11,12 +11,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from jobs.spark.checkpoint import has_progress
-from jobs.tables.data_file import DataFile
-from jobs.tables.delta_io import table_path
 from jobs.tables.new_rows import NewRows
-from jobs.tables.silver_rows import current_files
 from jobs.tables.table_facts import TableVersion, has_commit, has_rows, table_id
-from pipelines.arrow_types import schema_of
 from schemas.silver import REBALANCES
 from schemas.tables import Table
 
@@ -46,14 +42,8 @@ def stored_versions(warehouse: Path, tables: Sequence[Table]) -> Versions:
 
 def all_rows(warehouse: Path, tables: Sequence[Table]) -> Mapping[Table, NewRows]:
     """Return all rows of tables as if they were new, without tables that have no rows."""
-    found = {}
-    for table in tables:
-        names = [Path(file).name for file in current_files(warehouse, table)]
-        files = tuple(DataFile(name=name, rows=0, size=0, stats="") for name in names)
-        if files:
-            folder = table_path(warehouse, table)
-            found[table] = NewRows(table=table, few=schema_of(table).empty_table(), files=files, folder=folder)
-    return found
+    found = {table: NewRows.stored(warehouse, table) for table in tables}
+    return {table: rows for table, rows in found.items() if rows.files}
 
 
 def write_note(checkpoint: Path, read: Versions) -> None:

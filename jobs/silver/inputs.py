@@ -19,13 +19,13 @@ from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark re
 
 from jobs.silver.pending_first_commits import GROUP, pending_first_commits
 from jobs.silver.pruned_commits import pruned_commits
-from jobs.tables.delta_io import read, required, table_path
+from jobs.tables.create_tables import needs_spark
+from jobs.tables.delta_io import read, required
 from jobs.tables.engine import connect, show
-from jobs.tables.location import location
+from jobs.tables.location import is_elsewhere
 from jobs.tables.named_tables import not_before
 from jobs.tables.silver_rows import instant, milliseconds_of
 from jobs.tables.since_points import ASTRAY_MS, of_groups, since_earliest, since_points
-from jobs.tables.transactions import is_local
 from pipelines.arrow_types import TYPES, schema_of
 from pipelines.silver.frame import INPUTS
 from pipelines.silver.resume_points import (
@@ -81,12 +81,11 @@ class SilverInputs:
     @property
     def is_local(self) -> bool:
         """Return whether the tables are files that DuckDB reads, in this process and in tasks."""
-        return is_local(table_path(self.warehouse, GROUPS))
+        return not needs_spark(self.warehouse, (GROUPS,))
 
     @property
     def by_duckdb(self) -> bool:
-        is_elsewhere = location(self.warehouse) is not None
-        return not is_elsewhere and (int(self.affected.num_rows) <= FEW_GROUPS or self.is_local)
+        return not is_elsewhere(self.warehouse) and (int(self.affected.num_rows) <= FEW_GROUPS or self.is_local)
 
     def committing(self) -> tuple[pa.Table, pa.Table]:
         """Return the old and new rows of `groups` for groups that only committed (`resume_points.committing`)."""

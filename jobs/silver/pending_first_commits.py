@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from jobs.tables.as_of import opened
-from jobs.tables.delta_io import actions, table_path
+from jobs.tables.as_of import opened_version
 from jobs.tables.engine import connect, quoted, show
 from jobs.tables.since_points import since_points
+from jobs.tables.table_facts import is_compaction
 from pipelines.arrow_types import row_type
 from pipelines.silver import resume_points
 from schemas.silver import STALLS
@@ -38,8 +38,8 @@ SELECT {quoted(KIND.names)} FROM (
 """  # noqa: S608 - our own names
 """SQL for the last stall of each resource, if it is over and has no commit since."""
 
-_known: dict[str, PendingFirstCommits] = {}
-"""Caches by the path of the table `stalls`."""
+_known: dict[Path, PendingFirstCommits] = {}
+"""Caches by warehouse."""
 
 
 def pending_first_commits(warehouse: Path, groups: pa.Table) -> pa.Table:
@@ -48,10 +48,9 @@ def pending_first_commits(warehouse: Path, groups: pa.Table) -> pa.Table:
     Only the last stall of a resource counts. For a classic group, stalls may be left out if they were not
     ended by its newest generation.
     """
-    path, stored = table_path(warehouse, STALLS), opened(warehouse, STALLS)
-    known, table_id = _known.get(path), str(stored.metadata().id)
-    if known is None or known.table_id != table_id or not known.is_current(path, stored.version()):
-        known = _known[path] = PendingFirstCommits(table_id=table_id, version=stored.version())
+    known, (table_id, version) = _known.get(warehouse), opened_version(warehouse, STALLS)
+    if known is None or known.table_id != table_id or not known.is_current(warehouse, version):
+        known = _known[warehouse] = PendingFirstCommits(table_id=table_id, version=version)
     known.learn(warehouse, groups.select(GROUP))
     return known.rows
 
@@ -61,15 +60,14 @@ def rebuilt(warehouse: Path, points: pa.Table, classic: pa.Table, changed: int) 
 
     `changed` is the number of rows of `stalls` that were written. `classic` (cluster, group_id) are the classic groups.
     """
-    path = table_path(warehouse, STALLS)
-    if (known := _known.get(path)) is None:
+    if (known := _known.get(warehouse)) is None:
         return
-    if opened(warehouse, STALLS).version() == known.version + (1 if changed else 0):
+    if opened_version(warehouse, STALLS)[1] == known.version + (1 if changed else 0):
         known.version += 1 if changed else 0
         known.forget(points, classic)
     else:
         # Another process wrote to the table as well.
-        del _known[path]
+        del _known[warehouse]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -85,9 +83,10 @@ class PendingFirstCommits:
     rows: pa.Table = field(default_factory=KIND.empty_table)
     points: pa.Table | None = None
 
-    def is_current(self, path: str, version: int) -> bool:
+    def is_current(self, warehouse: Path, version: int) -> bool:
         """Return whether `version` has the same rows in other files. If so, the cache continues with that version."""
-        if version < self.version or not all(_is_same(path, n) for n in range(self.version + 1, version + 1)):
+        later = range(self.version + 1, version + 1)
+        if version < self.version or not all(is_compaction(warehouse, STALLS, each) for each in later):
             return False
         self.version = version
         return True
@@ -129,10 +128,3 @@ def _last(rows: str, warehouse: Path | None = None, **given: pa.Table) -> pa.Tab
 
 def _without(rows: pa.Table, groups: pa.Table) -> pa.Table:
     return rows.join(groups.select(GROUP), GROUP, join_type="left anti") if rows.num_rows else rows
-
-
-def _is_same(path: str, version: int) -> bool:
-    """Return whether the commit was only a compaction."""
-    commit = actions(path, version)
-    files = (action.get("add") or action.get("remove") for action in commit or ())
-    return commit is not None and all(file is None or not file["dataChange"] for file in files)

@@ -16,10 +16,9 @@ from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark re
 
 from jobs.spark.spark import persisted
 from jobs.tables.append import append_frame
-from jobs.tables.delta_io import read, table_path
-from jobs.tables.location import named_by_path
+from jobs.tables.delta_io import read
 from jobs.tables.replace import NEW
-from jobs.tables.transactions import table_lock
+from jobs.tables.spark_commit import commit_by_spark
 from pipelines.arrow_types import row_type
 from pipelines.bronze_batch import Records, bronze, stored_body
 from pipelines.decoding.record_decoding import Decoded, Quarantined, decode_record
@@ -54,7 +53,7 @@ def requeue(spark: SparkSession, warehouse: Path) -> int:
         position = [*PARTITION, offset]
         new = spark.createDataFrame(pa.Table.from_struct_array(rows.cast(row_type(table))))
         fresh = new.join(read(spark, warehouse, table).select(*position), position, "left_anti").select(*table.names)
-        append_frame(fresh, table_path(warehouse, table))
+        append_frame(fresh, warehouse, table)
     _forget(spark, warehouse, pa.concat_arrays([found["position"] for found in readable]))
     return len(readable)
 
@@ -71,10 +70,12 @@ def reopen(spark: SparkSession, warehouse: Path, limits: Limits) -> int:
     with persisted(decoded) as opened:
         count = opened.count()
         if count:
-            path = table_path(warehouse, COORDINATOR_RECORDS)
-            with table_lock(path, alone=True):
-                merge = _renamed(opened).mergeInto(named_by_path(path), _is_same())
+
+            def replace(name: str) -> None:
+                merge = _renamed(opened).mergeInto(name, _is_same())
                 merge.whenMatched().update({"body": F.col(f"{NEW}body")}).merge()
+
+            commit_by_spark(warehouse, COORDINATOR_RECORDS, replace)
         return count
 
 
@@ -91,10 +92,12 @@ def _opened(max_resources: int, given: Iterable[pa.RecordBatch]) -> Iterator[pa.
 
 def _forget(spark: SparkSession, warehouse: Path, positions: pa.StructArray) -> None:
     done = spark.createDataFrame(pa.Table.from_struct_array(positions))
-    path = table_path(warehouse, QUARANTINE)
     is_done = (F.col("source") == OFFSETS_TOPIC) & _is_same()
-    with table_lock(path, alone=True):
-        _renamed(done).mergeInto(named_by_path(path), is_done).whenMatched().delete().merge()
+
+    def delete(name: str) -> None:
+        _renamed(done).mergeInto(name, is_done).whenMatched().delete().merge()
+
+    commit_by_spark(warehouse, QUARANTINE, delete)
 
 
 def _renamed(rows: DataFrame) -> DataFrame:

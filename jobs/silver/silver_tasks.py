@@ -21,11 +21,10 @@ from dashboards.lake.lake import milliseconds
 from jobs.config.settings import Settings
 from jobs.processes.spawned_pool import interrupts_ignored, spawned_pool
 from jobs.spark.spark import tasks_at_once
-from jobs.tables.delta_io import table_path
 from jobs.tables.engine import connect, disable_file_cache, quoted, show
 from jobs.tables.memory import no_collection
 from jobs.tables.new_rows import NewRows, collected
-from jobs.tables.output import Output, ddl, schema
+from jobs.tables.output import Output, ddl, folders_of, schema
 from jobs.tables.since_points import since_points
 from pipelines.limits import NAME_BYTES
 from pipelines.silver.client_hosts import ClientHosts
@@ -103,7 +102,7 @@ def silver_by_tasks(
     cores = tasks_at_once(spark) if spark else processes
     shares, total = _shares(warehouse, points, cores * TASKS_PER_CORE if cores > 1 else 1)
     if shares:
-        folders = {table.name: str(Path(table_path(warehouse, table)).absolute()) for table in SILVER if in_files}
+        folders = folders_of(warehouse, SILVER) if in_files else {}
         output = Output(tables=SILVER, folders=folders, few_bytes=few_bytes)
         if spark:
             task = partial(_of_task, warehouse.absolute(), shares, making, output)

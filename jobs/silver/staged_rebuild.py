@@ -8,6 +8,7 @@ the same rows, and finds nothing to change in the tables that were merged alread
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -20,12 +21,11 @@ from jobs.silver.pending_first_commits import GROUP
 from jobs.silver.silver_tasks import Making
 from jobs.silver.staging import StagedRows
 from jobs.tables.append import overwrite_frame
-from jobs.tables.delta_io import required, table_path
+from jobs.tables.delta_io import required
 from jobs.tables.merge_frames import Sides, merge_frames
 from jobs.tables.named_tables import not_before
 from jobs.tables.replace import PRUNED_GROUPS
 from jobs.tables.since_points import since_earliest
-from jobs.tables.transactions import retry_commit
 from pipelines.silver.frame import silver
 from schemas.silver import GROUPS
 from schemas.tables import Table
@@ -69,7 +69,7 @@ class StagedRebuild:
                 old, new = old.select(*table.names).unionByName(before), new.unionByName(after)
             return unsettled_frames(warehouse, old, new, table)
 
-        merge_frames(table_path(warehouse, table), table, sides, where)
+        merge_frames(warehouse, table, sides, where)
 
     def _pruned(self, table: Table) -> Sequence[Column]:
         since = since_earliest(table, self._points)
@@ -83,9 +83,4 @@ def overwrite_all(spark: SparkSession, warehouse: Path, rows: DataFrame, tables:
     """Overwrite these tables by rows rebuilt from all of bronze (`silver_frame`), without rows that must be kept."""
     staged = StagedRows.write(spark, warehouse, rows)
     for table in tables:
-        path = table_path(warehouse, table)
-
-        def write(table: Table = table, path: str = path) -> None:
-            overwrite_frame(with_settled(spark, warehouse, staged.of(table), table), path)
-
-        retry_commit(path, write, alone=True)
+        overwrite_frame(partial(with_settled, spark, warehouse, staged.of(table), table), warehouse, table)

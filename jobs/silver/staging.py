@@ -11,12 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
 
 from jobs.tables.append import replace_table
-from jobs.tables.delta_io import read, table_path
-from jobs.tables.location import TableName, named_by_path
-from jobs.tables.transactions import retry_commit
+from jobs.tables.delta_io import read
+from jobs.tables.spark_commit import delete_rows, marked_version
 from pipelines.rows_of_tables import table_of
 from schemas.tables import Table
 
@@ -32,9 +30,6 @@ STAGING = Table(
 nothing that the next one has to remove. Rows are left after the last batch: `maintain` and `erase` delete them.
 """
 
-RECENT = 20
-"""Newest commits among which a process looks for its own. Another process may have written others after it."""
-
 
 @dataclass(frozen=True, slots=True)
 class StagedRows:
@@ -47,25 +42,15 @@ class StagedRows:
     @classmethod
     def write(cls, spark: SparkSession, warehouse: Path, rows: DataFrame) -> StagedRows:
         """Overwrite the staging table by these rows."""
-        path, mark = table_path(warehouse, STAGING), uuid.uuid4().hex
-        replace_table(rows, path, mark)
-        commits = spark.sql(f"DESCRIBE HISTORY {named_by_path(path)} LIMIT {RECENT}")
-        version = commits.where(F.col("userMetadata") == mark).select("version").collect()[0][0]
-        return cls(spark, warehouse, int(version))
+        mark = uuid.uuid4().hex
+        replace_table(rows, warehouse, STAGING, mark)
+        return cls(spark, warehouse, marked_version(spark, warehouse, STAGING, mark))
 
     def of(self, table: Table) -> DataFrame:
         """Return the rows of one table."""
         return table_of(read(self.spark, self.warehouse, STAGING, self.version), table)
 
 
-def written_ms(name: TableName) -> int:
-    """Return the time in ms at which a batch last wrote the staging table; 0 if its log no longer has that commit."""
-    commits = SparkSession.active().sql(f"DESCRIBE HISTORY {name}").where("userMetadata IS NOT NULL")
-    return int(commits.agg(F.max(F.unix_millis("timestamp"))).collect()[0][0] or 0)
-
-
-def empty(name: TableName) -> int:
+def empty(spark: SparkSession, warehouse: Path) -> int:
     """Delete the rows of the staging table; return their number. A batch that reads them goes on with its version."""
-    statement = f"DELETE FROM {name}"  # noqa: S608 - our own names
-    rows = retry_commit(name, lambda: SparkSession.active().sql(statement).collect(), alone=True)
-    return int(rows[0][0])
+    return delete_rows(spark, warehouse, STAGING)

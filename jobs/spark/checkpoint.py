@@ -14,9 +14,7 @@ from jobs.config.errors import UserError
 from jobs.config.terminal import say
 from jobs.processes.process_lock import ProcessLock, lock_file
 from jobs.spark.session_provider import Provider, provider
-from jobs.tables import named_tables
-from jobs.tables.location import TableName
-from jobs.tables.table_facts import oldest_version, table_id
+from jobs.tables.table_facts import commits_after, oldest_version, table_id
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -33,8 +31,8 @@ def place(path: Path) -> str:
     return f"file://{path}" if provider() in (Provider.SUBMIT, Provider.CONTEXT) else str(path)
 
 
-def start_over_unless(path: Path, tables: Sequence[str]) -> None:
-    """Delete the progress of a stream that cannot continue. `tables` are the results of `table_path`.
+def start_over_unless(path: Path, warehouse: Path, tables: Sequence[Table]) -> None:
+    """Delete the progress of a stream over `tables` that cannot continue.
 
     It cannot if it followed another number of tables, as in an earlier version of Regroup, or if the tables' logs no
     longer reach back to its position. Only for streams that may process rows again.
@@ -45,7 +43,7 @@ def start_over_unless(path: Path, tables: Sequence[str]) -> None:
     offsets = _offsets(path, batch)
     if len(offsets) != len(tables):
         why = "an earlier version of Regroup read fewer of its tables"
-    elif any(_is_gone(offset, table) for offset, table in zip(offsets, tables, strict=True)):
+    elif any(_is_gone(offset, warehouse, table) for offset, table in zip(offsets, tables, strict=True)):
         why = "the tables' logs no longer reach back to its position"
     else:
         return
@@ -53,27 +51,28 @@ def start_over_unless(path: Path, tables: Sequence[str]) -> None:
     shutil.rmtree(path)
 
 
-def start_over_if_behind(checkpoints: Path, tables: Sequence[TableName]) -> None:
+def start_over_if_behind(checkpoints: Path, warehouse: Path, tables: Sequence[Table]) -> None:
     """Delete the progress of every stream that has not read all rows of the tables, before old files are removed.
 
     Such a stream may need files that no current version has. Streams that follow tables may process rows again.
     """
-    names = {row.table_id: name for name in tables if (row := named_tables.stored(name))}
+    followed_ids = {found: table for table in tables if (found := table_id(warehouse, table))}
     for path in sorted(each.parent for each in checkpoints.glob("*/offsets")):
         batch = _last_batch(path, "offsets")
         if batch is None:
             continue
         positions = [json.loads(offset) for offset in _offsets(path, batch) if '"reservoirId"' in offset]
-        followed = [each for each in positions if each["reservoirId"] in names]
+        followed = [each for each in positions if each["reservoirId"] in followed_ids]
         is_whole = _last_batch(path, "commits") == batch
-        if followed and not (is_whole and all(_is_at_end(each, names) for each in followed)):
+        is_at_end = (_is_at_end(each, warehouse, followed_ids[each["reservoirId"]]) for each in followed)
+        if followed and not (is_whole and all(is_at_end)):
             say(f"{path.name}: bronze will be read from its beginning, because files that it did not read are removed.")
             shutil.rmtree(path)
 
 
-def _is_at_end(position: Mapping[str, Any], names: Mapping[str, TableName]) -> bool:
+def _is_at_end(position: Mapping[str, Any], warehouse: Path, table: Table) -> bool:
     """Return whether no commit from the position on added rows. Other commits have only rows of earlier ones."""
-    later = named_tables.commits_after(names[position["reservoirId"]], int(position["reservoirVersion"]) - 1)
+    _, later = commits_after(warehouse, table, int(position["reservoirVersion"]) - 1)
     return all(commit["operation"] != "WRITE" for commit in later)
 
 
@@ -91,13 +90,13 @@ def has_progress(path: Path) -> bool:
     return any((path / "offsets").glob("[0-9]*"))
 
 
-def _is_gone(offset: str, table: str) -> bool:
+def _is_gone(offset: str, warehouse: Path, table: Table) -> bool:
     """Return whether the table's log no longer contains the version at which the stream stopped."""
     try:
         version = int(json.loads(offset)["reservoirVersion"])
     except (ValueError, KeyError, TypeError):
         return False
-    return version < oldest_version(table)
+    return version < oldest_version(warehouse, table)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

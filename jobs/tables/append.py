@@ -7,16 +7,19 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from deltalake import DeltaTable, Transaction
 
-from jobs.tables.delta_io import required, table_path
+from jobs.tables.delta_io import required
 from jobs.tables.local_rewrite import commit
-from jobs.tables.location import TableName
+from jobs.tables.paths import TableName, table_path
 from jobs.tables.transactions import is_local, retry_commit
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.readwriter import DataFrameWriter
 
     from jobs.tables.new_rows import NewRows
+    from schemas.tables import Table
 
 
 class Once(NamedTuple):
@@ -32,28 +35,38 @@ def append(spark: SparkSession | None, warehouse: Path, new: NewRows, once: Once
     if is_local(path):
         retry_commit(path, lambda: _append(new, path, once))
     else:
-        append_frame(required(spark).createDataFrame(new.few).coalesce(1), path, once)
+        append_frame(required(spark).createDataFrame(new.few).coalesce(1), warehouse, new.table, once)
 
 
-def append_frame(frame: DataFrame, path: str, once: Once | None = None) -> None:
+def append_frame(frame: DataFrame, warehouse: Path, table: Table, once: Once | None = None) -> None:
     """Append any number of rows with Spark, unless `once` was already written."""
+    path = table_path(warehouse, table)
     written = frame.write.format("delta").mode("append")
     if once:
         written = written.option("txnAppId", once.app_id).option("txnVersion", once.version)
     retry_commit(path, lambda: _save(written, path), alone=True)
 
 
-def overwrite_frame(frame: DataFrame, path: str, where: str = "true") -> None:
-    """Replace the rows of a table for which `where` is true, by default all, with Spark in one commit."""
-    # With a true condition, because Delta drops a table's clustering in a plain overwrite.
-    _save(frame.write.format("delta").mode("overwrite").option("replaceWhere", where), path)
+def overwrite_frame(rows: Callable[[], DataFrame], warehouse: Path, table: Table, where: str = "true") -> None:
+    """Replace the rows of a table for which `where` is true, by default all, with Spark in one commit.
+
+    `rows` is called again if another commit came first, so it must read the tables again at each call.
+    """
+    path = table_path(warehouse, table)
+
+    def write() -> None:
+        # With a true condition, because Delta drops a table's clustering in a plain overwrite.
+        _save(rows().write.format("delta").mode("overwrite").option("replaceWhere", where), path)
+
+    retry_commit(path, write, alone=True)
 
 
-def replace_table(frame: DataFrame, path: str, mark: str) -> None:
+def replace_table(frame: DataFrame, warehouse: Path, table: Table, mark: str) -> None:
     """Replace a table, which may be missing, by the rows and the columns of the frame, with Spark in one commit.
 
     The commit has the user metadata `mark`. The new table is not clustered.
     """
+    path = table_path(warehouse, table)
     written = frame.write.format("delta").mode("overwrite").option("overwriteSchema", "true")
     retry_commit(path, lambda: _save(written.option("userMetadata", mark), path), alone=True)
 

@@ -11,8 +11,7 @@ from typing import NamedTuple
 from deltalake import DeltaTable
 
 from jobs.tables import named_tables
-from jobs.tables.delta_io import table_path
-from jobs.tables.location import TableName
+from jobs.tables.paths import TableName, table_path
 from schemas.tables import Table
 
 Versions = Mapping[str, int]
@@ -93,3 +92,9 @@ def opened(warehouse: str | Path, table: Table) -> DeltaTable:
             _known.clear()
         _known[key] = known
     return known.table
+
+
+def opened_version(warehouse: str | Path, table: Table) -> tuple[str, int]:
+    """Return the id of the table that `opened` returns, and its version."""
+    stored = opened(warehouse, table)
+    return str(stored.metadata().id), stored.version()

@@ -8,9 +8,9 @@ from pathlib import Path
 import pyarrow as pa
 
 from jobs.tables import named_tables
-from jobs.tables.delta_io import table_path
 from jobs.tables.engine import connect, show
-from jobs.tables.location import TableName, location
+from jobs.tables.location import location
+from jobs.tables.paths import TableName, table_path
 from pipelines.arrow_types import TYPES
 from schemas.tables import Table
 

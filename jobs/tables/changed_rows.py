@@ -15,9 +15,8 @@ from deltalake import DeltaTable
 
 from jobs.tables import named_tables
 from jobs.tables.as_of import opened
-from jobs.tables.delta_io import actions, local, table_path
 from jobs.tables.engine import connect
-from jobs.tables.location import TableName
+from jobs.tables.paths import TableName, actions, local, table_path
 from schemas.tables import Table
 
 GoneError = (FileNotFoundError, pa.ArrowException, duckdb.Error, named_tables.GoneError)
@@ -28,10 +27,15 @@ VERSIONS_BACK = 500
 
 
 class TableSnapshot(NamedTuple):
-    """One version of a table: its number, and the paths of its files. A table that only Spark reads has none here."""
+    """One version of a table: its number, and the URIs of its files. A table that only Spark reads has none here."""
 
     version: int
     files: Sequence[str]
+
+    @property
+    def paths(self) -> list[str]:
+        """The local paths of the files, which `files` has as URIs."""
+        return [local(file) for file in self.files]
 
     @classmethod
     def of(cls, table: DeltaTable) -> TableSnapshot:

@@ -21,10 +21,12 @@ from pyspark.errors import AnalysisException
 
 from jobs.tables import named_tables
 from jobs.tables.catalog.checks import add_check
-from jobs.tables.delta_io import WRITERS, required, table_path
-from jobs.tables.hard_links import has_hard_links
-from jobs.tables.location import TableName, location, named_by_path
-from jobs.tables.transactions import CONFLICTS, is_local, table_lock
+from jobs.tables.conflicts import CONFLICTS
+from jobs.tables.delta_io import WRITERS, required
+from jobs.tables.disk.hard_links import has_hard_links
+from jobs.tables.location import location
+from jobs.tables.paths import TableName, named_by_path, table_path
+from jobs.tables.transactions import is_local, table_lock
 from pipelines.arrow_types import schema_of
 from schemas.tables import SCHEMA_VERSION, VERSION_PROPERTY, Column, Table, schema_version
 

@@ -1,4 +1,4 @@
-"""Delta tables in a warehouse: their paths, reading and following them.
+"""Delta tables in a warehouse: reading and following them, and the folders beside them.
 
 A warehouse is a folder. `<warehouse>/<table name>/` contains a table, unless the tables are elsewhere (`location`),
 `<warehouse>/_checkpoints/<job>/` a stream's progress, and `<warehouse>/_clusters/<name>` the id of the Kafka cluster
@@ -7,16 +7,13 @@ with that name.
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote
+from typing import TYPE_CHECKING
 
-from dashboards.lake.sql_names import source
 from jobs.config.errors import UserError
 from jobs.tables import named_tables
-from jobs.tables.location import TableName, location
+from jobs.tables.paths import TableName, table_path
 from schemas.tables import Table
 
 if TYPE_CHECKING:
@@ -27,28 +24,8 @@ WRITERS = 3
 """Tables written at the same time. A commit mostly waits, so this helps on two cores too."""
 
 
-def table_path(warehouse: str | Path, table: Table) -> str:
-    """Return the folder of a table, or a `TableName` if the tables are elsewhere."""
-    there = location(warehouse)
-    return f"{warehouse}/{table.name}" if there is None else TableName(source(there, table.name))
-
-
-def local(uri: str) -> str:
-    """Return the local path of a file URI of Delta."""
-    return unquote(uri.removeprefix("file://")) if uri.startswith("file://") else uri
-
-
 def checkpoint_path(warehouse: str | Path, job: str) -> Path:
     return Path(warehouse) / "_checkpoints" / job
-
-
-def actions(path: str, version: int) -> list[dict[str, Any]] | None:
-    """Return the actions of a commit in the log of the table at `path`; None if the log no longer has that version."""
-    try:
-        commit = Path(path, "_delta_log", f"{version:020}.json").read_text(encoding="utf-8")
-    except FileNotFoundError:
-        return None
-    return [json.loads(line) for line in commit.splitlines()]
 
 
 def claim(warehouse: str | Path, cluster: str, cluster_id: str) -> None:

@@ -23,8 +23,7 @@ from dashboards.lake.delta_files import relation
 from dashboards.lake.running_queries import finish, running
 from jobs.tables import named_tables
 from jobs.tables.as_of import version_of
-from jobs.tables.delta_io import table_path
-from jobs.tables.location import TableName
+from jobs.tables.paths import TableName, table_path
 from jobs.tables.silver_rows import current_files
 from pipelines.arrow_types import schema_of
 from schemas.tables import Table

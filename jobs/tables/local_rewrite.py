@@ -18,9 +18,9 @@ from deltalake import CommitProperties, DeltaTable, Transaction
 from deltalake.transaction import AddAction, RemoveAction
 
 from jobs.config.errors import UserError
-from jobs.tables.data_file import DataFile, write
+from jobs.tables.disk.data_file import DataFile, write
+from jobs.tables.disk.full_disk import refuse_full
 from jobs.tables.engine import connect, files_with_matches, quoted, show_files
-from jobs.tables.full_disk import refuse_full
 from jobs.tables.silver_rows import datafiles, instant
 from jobs.tables.transactions import retry_commit
 from schemas.tables import Table

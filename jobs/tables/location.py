@@ -9,27 +9,10 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from dashboards.lake.sql_names import quoted
 from jobs.config.errors import UserError
 
 SCHEMA = re.compile(r"[^`.:/\s]+(\.[^`.:/\s]+)?")
 ADDRESS = re.compile(r"[a-z][a-z0-9+]*://\S+[^/\s]|/\S*[^/\s]")
-
-
-class TableName(str):
-    """The name of a table in Spark's SQL, quoted."""
-
-    __slots__ = ()
-
-    @property
-    def address(self) -> str | None:
-        """Return the address of the table's folder; None if a catalog has the table."""
-        return self[7:-1].replace("``", "`") if self.startswith("delta.`") else None
-
-
-def named_by_path(path: str) -> TableName:
-    """Return the name of a table: `path` is the folder of a Delta table, or a name."""
-    return path if isinstance(path, TableName) else TableName(f"delta.{quoted(path)}")
 
 
 def valid_location(text: str) -> str:
@@ -58,6 +41,16 @@ def location(warehouse: str | Path) -> str | None:
         return _note(warehouse).read_text(encoding="utf-8")
     except (FileNotFoundError, NotADirectoryError):
         return None
+
+
+def is_elsewhere(warehouse: str | Path) -> bool:
+    """Return whether the tables are elsewhere, so that only Spark reads and writes them."""
+    return location(warehouse) is not None
+
+
+def shown(warehouse: Path) -> str:
+    """Return where the tables are, for a sentence: the schema, the address or the folder."""
+    return location(warehouse) or str(warehouse)
 
 
 def bind(warehouse: Path, wanted: str) -> None:

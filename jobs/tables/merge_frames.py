@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import reduce
 from operator import and_
+from pathlib import Path
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
 
-from jobs.tables.location import named_by_path
 from jobs.tables.replace import CHANGE, DELETE, INSERT, NEW, UPDATE
-from jobs.tables.transactions import retry_commit
+from jobs.tables.spark_commit import commit_by_spark
 from schemas.tables import Table
 
 Sides = tuple[DataFrame, DataFrame]
 """Old rows of a table, and the new rows that replace them."""
 
 
-def merge_frames(path: str, table: Table, sides: Callable[[], Sides], where: Sequence[Column] = ()) -> None:
-    """Replace old rows of the table at `path` by new rows, in one MERGE that writes only rows that differ.
+def merge_frames(warehouse: Path, table: Table, sides: Callable[[], Sides], where: Sequence[Column] = ()) -> None:
+    """Replace old rows of the table by new rows, in one MERGE that writes only rows that differ.
 
     The frames that `sides` returns have the table's columns. The old rows contain every row with a key of a new row,
     and keys are unique in each. Each of the conditions `where` is true for all old rows; Delta skips files by them. If
@@ -29,11 +29,11 @@ def merge_frames(path: str, table: Table, sides: Callable[[], Sides], where: Seq
     values = {name: F.col(f"{NEW}{name}") for name in table.names}
     same = [F.col(name) == values[name] for name in table.key]
 
-    def merge() -> None:
+    def merge(name: str) -> None:
         (
             # Not WHEN NOT MATCHED BY SOURCE: Delta then reads all files of the table, whatever the condition.
             frame_differences(*sides(), table)
-            .mergeInto(named_by_path(path), reduce(and_, [*same, *where]))
+            .mergeInto(name, reduce(and_, [*same, *where]))
             .whenMatched(F.col(CHANGE) == DELETE)
             .delete()
             .whenMatched()
@@ -44,7 +44,7 @@ def merge_frames(path: str, table: Table, sides: Callable[[], Sides], where: Seq
         )
 
     # Retries are safe: files that `maintain` compacts meanwhile contain the same rows.
-    retry_commit(path, merge, alone=True)
+    commit_by_spark(warehouse, table, merge)
 
 
 def frame_differences(old: DataFrame, new: DataFrame, table: Table) -> DataFrame:

@@ -25,7 +25,7 @@ from schemas.tables import SCHEMA_VERSION, VERSION_PROPERTY, Column, Table, sche
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from jobs.tables.location import TableName
+    from jobs.tables.paths import TableName
 
 
 class GoneError(Exception):

@@ -12,10 +12,11 @@ import pyarrow as pa
 from duckdb import DuckDBPyConnection
 from pyspark.sql import DataFrame
 
-from jobs.tables.data_file import DataFile
-from jobs.tables.delta_io import table_path
+from jobs.tables.disk.data_file import DataFile
 from jobs.tables.engine import show_files
 from jobs.tables.output import WRITTEN
+from jobs.tables.paths import table_path
+from jobs.tables.silver_rows import current_files
 from pipelines.arrow_types import row_type, schema_of
 from pipelines.rows_of_tables import rows_of
 from schemas.tables import Table
@@ -39,6 +40,14 @@ class NewRows:
     def of_frame(cls, table: Table, frame: DataFrame) -> Self:
         """Return all rows of the frame, collected in the driver."""
         return cls(table=table, few=_typed(frame.toArrow(), table))
+
+    @classmethod
+    def stored(cls, warehouse: Path, table: Table) -> Self:
+        """Return all rows of a table in a folder, by its files, whose rows are not counted."""
+        names = [Path(file).name for file in current_files(warehouse, table)]
+        files = tuple(DataFile(name=name, rows=0, size=0, stats="") for name in names)
+        few = schema_of(table).empty_table()
+        return cls(table=table, few=few, files=files, folder=table_path(warehouse, table))
 
     def __len__(self) -> int:
         return int(self.few.num_rows) + sum(file.rows for file in self.files)

@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from dashboards.lake.allocators import trim
-from jobs.tables.data_file import write
+from jobs.tables.disk.data_file import write
+from jobs.tables.paths import table_path
 from pipelines import rows_of_tables
 from pipelines.arrow_types import TYPES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from schemas.tables import Table
 
@@ -34,6 +35,11 @@ FEW_BYTES = 32_000_000
 
 FILE_BYTES = 128_000_000
 """Bytes of rows in memory at which a task writes them. The files are some tens of times smaller."""
+
+
+def folders_of(warehouse: Path, tables: Iterable[Table]) -> dict[str, str]:
+    """Return the folders of tables by name, in which tasks may write data files."""
+    return {table.name: str(Path(table_path(warehouse, table)).absolute()) for table in tables}
 
 
 def ddl(tables: Sequence[Table]) -> str:

@@ -5,19 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import reduce
 from operator import and_
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import Column, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
 
 from jobs.tables.append import append_frame, overwrite_frame
-from jobs.tables.data_file import DataFile
 from jobs.tables.delta_io import required
+from jobs.tables.disk.data_file import DataFile
 from jobs.tables.engine import connect, quoted
 from jobs.tables.local_rewrite import rewrite
-from jobs.tables.location import named_by_path
+from jobs.tables.paths import table_path
 from jobs.tables.silver_rows import newest
+from jobs.tables.spark_commit import commit_by_spark
 from jobs.tables.transactions import is_local, retry_commit
 from schemas.tables import Table
 
@@ -29,14 +31,14 @@ PRUNED_GROUPS = 500
 """Highest number of groups, or topics, to name in a condition. It lets Delta skip files of other groups."""
 
 
-def replace_rows(spark: SparkSession | None, old: pa.Table, new: pa.Table, path: str, table: Table) -> int:
-    """Replace `old`, which are rows of the table at `path`, by `new`; return the number of changed rows.
+def replace_rows(spark: SparkSession | None, warehouse: Path, table: Table, old: pa.Table, new: pa.Table) -> int:
+    """Replace `old`, which are rows of the table, by `new`; return the number of changed rows.
 
     Both have the table's columns. `old` contains every row with a key of `new`, and keys are unique in `new`. If
     nothing differs, nothing is written. In local mode no session is needed. Spark commits new rows before changed rows;
     a process that is killed in between repeats the work.
     """
-    changes = differences(old, new, table)
+    changes, path = differences(old, new, table), table_path(warehouse, table)
     if not changes.num_rows:
         return 0
     if is_local(path):
@@ -50,27 +52,27 @@ def replace_rows(spark: SparkSession | None, old: pa.Table, new: pa.Table, path:
     spark = required(spark)
     is_new = pc.equal(changes.column(CHANGE), INSERT)
     if table.time is None and not pc.all(is_new).as_py():
-        retry_commit(path, lambda: _write_whole(spark, changes, path, table), alone=True)
+        overwrite_frame(lambda: _whole(spark, changes, path, table), warehouse, table)
         return int(changes.num_rows)
     # New rows get their own files. In the MERGE they would share files with finished rows, and each later MERGE, which
     # rewrites the files of changed rows, would rewrite the whole history.
     if (new := changes.filter(is_new).drop_columns(CHANGE)).num_rows:
-        append_frame(spark.createDataFrame(new).coalesce(1), path)
+        append_frame(spark.createDataFrame(new).coalesce(1), warehouse, table)
     if (others := changes.filter(pc.invert(is_new))).num_rows:
-        _merge(spark, old, others, path, table)
+        _merge(spark, warehouse, table, old, others)
     return int(changes.num_rows)
 
 
-def replace_whole(old: pa.Table, new: pa.Table, files: Sequence[DataFile], path: str, table: Table) -> None:
-    """Replace `old`, which are rows of the table at `path`, by `new` and `files` in one commit, in local mode.
+def replace_whole(warehouse: Path, table: Table, old: pa.Table, new: pa.Table, files: Sequence[DataFile]) -> None:
+    """Replace `old`, which are rows of the table, by `new` and `files` in one commit, in local mode.
 
     No commit refers to `files` yet. Unchanged rows are written again.
     """
-    none, since = new.slice(0, 0), _since(old, old, table)
+    none, since, path = new.slice(0, 0), _since(old, old, table), table_path(warehouse, table)
     retry_commit(path, lambda: rewrite(path, table, new=new, changed=none, gone=old, since=since, files=files))
 
 
-def _merge(spark: SparkSession, old: pa.Table, changes: pa.Table, path: str, table: Table) -> None:
+def _merge(spark: SparkSession, warehouse: Path, table: Table, old: pa.Table, changes: pa.Table) -> None:
     """Update and delete rows with Spark's MERGE."""
     owner = list(table.key[:2])
     owners = changes.select(owner).group_by(owner).aggregate([]).to_pylist()
@@ -82,10 +84,10 @@ def _merge(spark: SparkSession, old: pa.Table, changes: pa.Table, path: str, tab
     if (since := _since(old, changes, table)) is not None:
         pruned.append(F.col(since[0]) >= F.timestamp_millis(F.lit(since[1])))
 
-    def merge() -> None:
+    def merge(name: str) -> None:
         (
             spark.createDataFrame(renamed)
-            .mergeInto(named_by_path(path), reduce(and_, same + pruned))
+            .mergeInto(name, reduce(and_, same + pruned))
             .whenMatched(F.col(f"{NEW}{CHANGE}") == DELETE)
             .delete()
             .whenMatched()
@@ -94,11 +96,13 @@ def _merge(spark: SparkSession, old: pa.Table, changes: pa.Table, path: str, tab
         )
 
     # Retries are safe: files that `maintain` compacts meanwhile contain the same rows.
-    retry_commit(path, merge, alone=True)
+    commit_by_spark(warehouse, table, merge)
 
 
-def _write_whole(spark: SparkSession, changes: pa.Table, path: str, table: Table) -> None:
-    """Rewrite a table of one row per group or topic. Nearly all its files change, and MERGE would read them twice."""
+def _whole(spark: SparkSession, changes: pa.Table, path: str, table: Table) -> DataFrame:
+    """Return all rows of a table of one row per group or topic. Nearly all its files change, and MERGE would read them
+    twice.
+    """
     before = newest(path, table).to_table()
     key, names = quoted(table.key), quoted(table.names)
     with connect() as engine:
@@ -108,7 +112,7 @@ def _write_whole(spark: SparkSession, changes: pa.Table, path: str, table: Table
             f"SELECT {names} FROM stored WHERE ({key}) NOT IN (SELECT ({key}) FROM changes) UNION ALL "  # noqa: S608 - our own names
             f"SELECT {names} FROM changes WHERE {CHANGE} <> '{DELETE}'"
         ).to_arrow_table()
-    overwrite_frame(spark.createDataFrame(rows.cast(changes.drop_columns(CHANGE).schema)).coalesce(1), path)
+    return spark.createDataFrame(rows.cast(changes.drop_columns(CHANGE).schema)).coalesce(1)
 
 
 def differences(old: pa.Table, new: pa.Table, table: Table) -> pa.Table:

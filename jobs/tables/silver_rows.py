@@ -16,8 +16,7 @@ from deltalake import DeltaTable
 from dashboards.lake.lake import milliseconds
 from jobs.tables import named_tables
 from jobs.tables.as_of import opened, version_of
-from jobs.tables.delta_io import table_path
-from jobs.tables.location import TableName
+from jobs.tables.paths import TableName, table_path
 from jobs.tables.table_facts import exists
 from pipelines.arrow_types import row_type, schema_of
 from schemas.tables import Table

@@ -11,8 +11,7 @@ from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
 from jobs.tables import named_tables
-from jobs.tables.delta_io import local, table_path
-from jobs.tables.location import TableName
+from jobs.tables.paths import TableName, actions, local, table_path
 from schemas.tables import Table
 
 
@@ -75,8 +74,9 @@ class TableVersion:
         return cls(table=table, table_id=found.table_id, version=number, files=frozenset())
 
 
-def oldest_version(path: str) -> int:
-    """Return the oldest version in the log of a table, a result of `table_path`; 0 if it has no log."""
+def oldest_version(warehouse: Path, table: Table) -> int:
+    """Return the oldest version in the log of a table; 0 if it has no log."""
+    path = table_path(warehouse, table)
     if isinstance(path, TableName):
         return named_tables.first_version(path)
     commits = [int(each.stem) for each in Path(path, "_delta_log").glob("*.json") if each.stem.isdigit()]
@@ -88,11 +88,16 @@ def has_commit(warehouse: Path, table: Table, version: int) -> bool:
     return Path(table_path(warehouse, table), "_delta_log", f"{version:020}.json").exists()
 
 
-def commits_after(path: str, version: int) -> tuple[int, Sequence[Mapping[str, Any]]]:
-    """Return the newest version of a table, and the commits after `version`, newest first, as Delta describes them.
+def is_compaction(warehouse: Path, table: Table, version: int) -> bool:
+    """Return whether the commit of a version of a table in a folder left all rows as they were."""
+    commit = actions(table_path(warehouse, table), version)
+    files = (action.get("add") or action.get("remove") for action in commit or ())
+    return commit is not None and all(file is None or not file["dataChange"] for file in files)
 
-    `path` is a result of `table_path`.
-    """
+
+def commits_after(warehouse: Path, table: Table, version: int) -> tuple[int, Sequence[Mapping[str, Any]]]:
+    """Return the newest version of a table, and the commits after `version`, newest first, as Delta describes them."""
+    path = table_path(warehouse, table)
     if isinstance(path, TableName):
         return named_tables.version(path), [commit.asDict() for commit in named_tables.commits_after(path, version)]
     newest = DeltaTable(path)

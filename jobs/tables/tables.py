@@ -19,11 +19,12 @@ from deltalake.exceptions import DeltaError
 
 from jobs.tables.append import append_frame
 from jobs.tables.create_tables import create, create_tables
-from jobs.tables.delta_io import table_path
-from jobs.tables.full_disk import refuse_full
-from jobs.tables.hard_links import has_hard_links
-from jobs.tables.location import location, named_by_path
-from jobs.tables.transactions import retry_commit, table_lock
+from jobs.tables.disk.full_disk import refuse_full
+from jobs.tables.disk.hard_links import has_hard_links
+from jobs.tables.location import location
+from jobs.tables.paths import table_path
+from jobs.tables.spark_commit import commit_by_spark
+from jobs.tables.transactions import table_lock
 from pipelines.arrow_types import stored
 from schemas.tables import Table
 
@@ -130,21 +131,19 @@ class SparkTables:
     def append(self, table: Table, rows: Rows) -> None:
         refuse_full(self.warehouse)
         self.ensure(table)
-        path = table_path(self.warehouse, table)
-        _in_a_thread(lambda: append_frame(self._frame(table, rows), path))
+        _in_a_thread(lambda: append_frame(self._frame(table, rows), self.warehouse, table))
 
     def merge(self, table: Table, rows: Rows) -> None:
-        path = table_path(self.warehouse, table)
-        # Doubled, because braces are parameters.
-        target = re.sub("([{}])", r"\1\1", named_by_path(path))
-        statement = (
-            f"MERGE INTO {target} AS old USING {{new}} AS new ON {_same_key(table)} "
-            "WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
-        )
-        self._commit(path, lambda: self.spark.sql(statement, new=self._frame(table, rows)).collect())
+        def merge(name: str) -> None:
+            # Doubled, because braces are parameters.
+            target = re.sub("([{}])", r"\1\1", name)
+            statement = (
+                f"MERGE INTO {target} AS old USING {{new}} AS new ON {_same_key(table)} "
+                "WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
+            )
+            self.spark.sql(statement, new=self._frame(table, rows)).collect()
 
-    def _commit(self, path: str, act: Callable[[], object]) -> None:
-        _in_a_thread(lambda: retry_commit(path, act, alone=True))
+        _in_a_thread(lambda: commit_by_spark(self.warehouse, table, merge))
 
     def _frame(self, table: Table, rows: Rows) -> DataFrame:
         return self.spark.createDataFrame(stored(rows, table)).coalesce(1)

@@ -17,25 +17,12 @@ from pathlib import Path
 from random import uniform
 from typing import TypeVar
 
-from delta import exceptions
 from deltalake import DeltaTable
-from deltalake.exceptions import CommitFailedError
 
-from jobs.tables.durability import on_disk
-from jobs.tables.hard_links import has_hard_links
-from jobs.tables.location import TableName
-
-CONFLICTS = (
-    exceptions.ConcurrentAppendException,
-    exceptions.ConcurrentDeleteDeleteException,
-    exceptions.ConcurrentDeleteReadException,
-    exceptions.ConcurrentTransactionException,
-    exceptions.ConcurrentWriteException,
-    exceptions.MetadataChangedException,
-    exceptions.ProtocolChangedException,
-    CommitFailedError,
-)
-"""Delta's exceptions for a commit that came second. They have no common base class."""
+from jobs.tables.conflicts import CONFLICTS
+from jobs.tables.disk.durability import on_disk
+from jobs.tables.disk.hard_links import has_hard_links
+from jobs.tables.paths import TableName
 
 TRIES = 6
 PAUSE_SECONDS = 1.0

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from deltalake import DeltaTable
 
-from jobs.tables.delta_io import table_path
 from jobs.tables.engine import connect, show
+from jobs.tables.paths import table_path
 from schemas.bronze import QUARANTINE
 from schemas.unread_lines import REMEDIES, UNREAD_REASONS
 

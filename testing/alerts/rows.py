@@ -9,7 +9,7 @@ from typing import Any, Literal
 import pyarrow as pa
 from deltalake import write_deltalake
 
-from jobs.tables.delta_io import table_path
+from jobs.tables.paths import table_path
 from pipelines.arrow_types import TYPES
 from schemas.bronze import COVERAGE
 from schemas.gold import CLUSTER_PATTERNS, GROUP_HEALTH, PATTERNS, STORMS

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from jobs.tables.data_file import write
-from jobs.tables.delta_io import table_path
+from jobs.tables.disk.data_file import write
 from jobs.tables.new_rows import NewRows
+from jobs.tables.paths import table_path
 from schemas.tables import Table
 
 

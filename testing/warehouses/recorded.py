@@ -12,7 +12,7 @@ from deltalake import write_deltalake
 
 from jobs.captures.recording import Capture
 from jobs.replay import CaptureRecords, Row, Rows, bronze_of
-from jobs.tables.delta_io import table_path
+from jobs.tables.paths import table_path
 from pipelines.arrow_types import row_type, stored
 from pipelines.gold.rows import AnalysisConfig, broker, gold_rows
 from pipelines.marks import mark_rows

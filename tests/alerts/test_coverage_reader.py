@@ -12,7 +12,7 @@ from deltalake import DeltaTable
 from jobs.alerting.coverage_reader import CoverageReader, Reached
 from jobs.config.errors import UserError
 from jobs.processes.process_lock import acquire
-from jobs.tables.delta_io import table_path
+from jobs.tables.paths import table_path
 from schemas.bronze import COVERAGE
 from testing.alerts.rows import CLUSTER, MINUTE, NOW, coverage, write
 

@@ -28,7 +28,7 @@ from jobs.setup.jars import jars
 from jobs.setup.java import java
 from jobs.spark.streams import Streams
 from jobs.tables.create_tables import create_tables
-from jobs.tables.delta_io import table_path
+from jobs.tables.paths import table_path
 from schemas.bronze import BRONZE, CLIENT_METRICS, QUARANTINE
 from testing.client_metrics.broker import broker, subscribe
 from testing.waiting import wait_until

@@ -13,7 +13,7 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from jobs.tables.delta_io import table_path
+from jobs.tables.paths import table_path
 from testing.warehouses import recorded
 from testing.warehouses.recorded import TABLES
 

@@ -11,7 +11,7 @@ from typing import Any
 from deltalake import DeltaTable
 
 from jobs.replay import Capture, bronze_of, split
-from jobs.tables.delta_io import table_path
+from jobs.tables.paths import table_path
 from pipelines.silver.rows import silver_rows
 from schemas.bronze import COORDINATOR_EVENTS, COORDINATOR_RECORDS, COVERAGE, OFFSET_COMMITS, QUARANTINE
 from testing.recordings import CAPTURES

@@ -12,7 +12,7 @@ from deltalake import DeltaTable
 from jobs.config.clusters import Cluster
 from jobs.kafka.source_position import RECREATED
 from jobs.lab.broker import Broker
-from jobs.tables.delta_io import table_path
+from jobs.tables.paths import table_path
 from schemas.bronze import COORDINATOR_RECORDS
 from schemas.records import OFFSETS_TOPIC
 from testing.waiting import wait_until

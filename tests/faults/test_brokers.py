@@ -17,7 +17,7 @@ from jobs.config.clusters import Cluster
 from jobs.kafka.kafka_client import admin, topic_ends
 from jobs.lab.cluster import LocalCluster as Brokers
 from jobs.lab.members import ConsumerPlan, RunningGroup
-from jobs.tables.delta_io import table_path
+from jobs.tables.paths import table_path
 from pipelines.decoding.group_partition import partition_of
 from schemas.bronze import COORDINATOR_RECORDS, COVERAGE
 from schemas.records import OFFSETS_TOPIC

@@ -11,7 +11,7 @@ from jobs.config.settings import Settings
 from jobs.ingest import start
 from jobs.lab.broker import Broker
 from jobs.tables.create_tables import create_tables
-from jobs.tables.delta_io import table_path
+from jobs.tables.paths import table_path
 from schemas.silver import SILVER
 from tests.faults.matrix import Trial
 from tests.faults.test_broker import cluster_of

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs.tables.delta_io import table_path
+from jobs.tables.paths import table_path
 from schemas.bronze import COORDINATOR_RECORDS
 from tests.faults.matrix import Trial
 from tests.faults.points import INGEST, STREAM, grows, is_open, killed, versions

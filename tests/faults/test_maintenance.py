@@ -13,7 +13,7 @@ import pytest
 from jobs.config.clusters import Cluster
 from jobs.maintain import existing_tables
 from jobs.tables.create_tables import create_tables
-from jobs.tables.delta_io import table_path
+from jobs.tables.paths import table_path
 from schemas.bronze import BRONZE
 from schemas.operations import OPERATIONS
 from schemas.silver import GENERATIONS

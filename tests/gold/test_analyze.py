@@ -16,7 +16,7 @@ from jobs.gold.analyze_part import Part, analyze_part
 from jobs.gold.replaying import Replaying
 from jobs.replay import Capture, record_settings, replay, split
 from jobs.tables.create_tables import create_tables
-from jobs.tables.delta_io import table_path
+from jobs.tables.paths import table_path
 from pipelines.arrow_types import schema_of
 from schemas.bronze import BRONZE
 from schemas.gold import ADVICE, DEPLOYS, DIAGNOSES, GROUP_HEALTH, GROUP_TABLES, MARKS, PATTERNS, VERDICTS

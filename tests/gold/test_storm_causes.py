@@ -12,7 +12,7 @@ from deltalake import write_deltalake
 
 from jobs.gold.storm_causes import COLUMNS
 from jobs.gold.storms import scan
-from jobs.tables.delta_io import table_path
+from jobs.tables.paths import table_path
 from pipelines.arrow_types import stored
 from pipelines.gold.advice.latencies import BrokerSettings
 from pipelines.gold.rebalance_causes import rebalance_causes

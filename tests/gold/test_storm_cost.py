@@ -8,7 +8,7 @@ import pytest
 from deltalake import write_deltalake
 
 from jobs.gold.storm_facts import facts
-from jobs.tables.delta_io import table_path
+from jobs.tables.paths import table_path
 from pipelines.gold.storms.disturbances import Disturbance
 from pipelines.gold.storms.storms import Storm
 from schemas.silver import GENERATION_MEMBERS, GENERATIONS, GROUP_EVENTS, STALLS

@@ -13,7 +13,7 @@ from jobs.gold.storm_thread import scan_as_of
 from jobs.gold.storms import Update, memory_path, scan
 from jobs.processes.worker_process import WorkerProcess
 from jobs.tables.as_of import versions
-from jobs.tables.delta_io import table_path
+from jobs.tables.paths import table_path
 from pipelines.arrow_types import stored
 from schemas.gold import MARKS, STORMS
 from schemas.silver import GENERATION_MEMBERS, GENERATIONS, GROUP_EVENTS, GROUPS, STALLS

@@ -23,8 +23,8 @@ from jobs.silver import group_limits
 from jobs.silver.requeue import reopen
 from jobs.tables.append import append
 from jobs.tables.create_tables import create_tables
-from jobs.tables.delta_io import table_path
 from jobs.tables.new_rows import NewRows
+from jobs.tables.paths import table_path
 from pipelines.bronze_batch import bronze_rows
 from schemas.bronze import ADMIN_OBSERVATIONS, BRONZE, COORDINATOR_RECORDS, OFFSET_COMMITS
 from schemas.operations import LIMITS_REACHED

@@ -16,7 +16,7 @@ from jobs.config.settings import Settings
 from jobs.lab.broker import Broker
 from jobs.replay import Capture, replay, split
 from jobs.tables.create_tables import create_tables
-from jobs.tables.delta_io import table_path
+from jobs.tables.paths import table_path
 from schemas.bronze import BRONZE, COORDINATOR_EVENTS, COORDINATOR_RECORDS, OFFSET_COMMITS
 from schemas.silver import REASSIGNMENT_TABLES, SILVER
 from testing.recordings import CAPTURES

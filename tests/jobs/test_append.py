@@ -10,8 +10,9 @@ from deltalake import DeltaTable
 
 from jobs.tables.append import Once, append, append_frame
 from jobs.tables.create_tables import create_tables
-from jobs.tables.delta_io import read, table_path
+from jobs.tables.delta_io import read
 from jobs.tables.new_rows import NewRows
+from jobs.tables.paths import table_path
 from jobs.tables.transactions import is_local
 from pipelines.arrow_types import row_type
 from schemas.bronze import COORDINATOR_EVENTS, OFFSET_COMMITS, QUARANTINE
@@ -44,7 +45,7 @@ def test_a_version_that_is_there_writes_nothing(spark, warehouse, is_here, table
 
     def add(once: Once | None, *, is_by_spark: bool = is_by_spark) -> None:
         if is_by_spark:
-            append_frame(spark.createDataFrame(one), path, once)
+            append_frame(spark.createDataFrame(one), warehouse, table, once)
         else:
             append(spark, warehouse, NewRows(table=table, few=one), once)
 

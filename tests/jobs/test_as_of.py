@@ -12,7 +12,7 @@ from deltalake.exceptions import TableNotFoundError
 
 from jobs.tables.as_of import as_of, opened, versions
 from jobs.tables.create_tables import create
-from jobs.tables.delta_io import table_path
+from jobs.tables.paths import table_path
 from jobs.tables.tables import FolderTables
 from schemas.operations import JOB_RUNS
 from tests.whole_rows import whole

@@ -12,7 +12,7 @@ from jobs.build import rebuild_all
 from jobs.config.settings import Settings
 from jobs.replay import Capture, replay, split
 from jobs.tables.create_tables import create_tables
-from jobs.tables.delta_io import table_path
+from jobs.tables.paths import table_path
 from pipelines.silver.client_hosts import HostPolicy
 from schemas.bronze import BRONZE, COORDINATOR_RECORDS
 from schemas.gold import GOLD

@@ -19,8 +19,9 @@ from jobs.config.settings import Settings
 from jobs.silver.build_reassignments import rebuild_all_reassignments
 from jobs.tables.append import overwrite_frame
 from jobs.tables.create_tables import LOCAL_PROPERTIES, UNFINISHED_S, create, create_tables
-from jobs.tables.delta_io import read, table_path
-from jobs.tables.replace import CHANGE, _write_whole
+from jobs.tables.delta_io import read
+from jobs.tables.paths import table_path
+from jobs.tables.replace import CHANGE, _whole
 from pipelines.arrow_types import schema_of
 from schemas.bronze import BRONZE, COVERAGE
 from schemas.gold import ALERTS, GOLD
@@ -132,8 +133,8 @@ def clustered(made_by_spark, warehouse, on_a_volume) -> Path:
 
 def test_overwriting_keeps_the_clustering_of_every_table(spark, clustered) -> None:
     for table in CLUSTERED:
-        path = table_path(clustered, table)
-        overwrite_frame(spark.createDataFrame([], read(spark, clustered, table).schema), path)
+        none = spark.createDataFrame([], read(spark, clustered, table).schema)
+        overwrite_frame(lambda none=none: none, clustered, table)
         assert list(table.cluster_by) == clustered_by(spark, clustered, table), table.name
 
 
@@ -141,7 +142,8 @@ def test_rebuilding_and_replacing_keep_the_clustering(spark, clustered) -> None:
     rebuild_all(spark, Settings(warehouse=clustered))
     rebuild_all_reassignments(spark, clustered)
     changes = schema_of(GROUPS).empty_table().append_column(CHANGE, pa.array([], pa.string()))
-    _write_whole(spark, changes, table_path(clustered, GROUPS), GROUPS)
+    path = table_path(clustered, GROUPS)
+    overwrite_frame(lambda: _whole(spark, changes, path, GROUPS), clustered, GROUPS)
     for table in (*SILVER, *REASSIGNMENT_TABLES):
         assert list(table.cluster_by) == clustered_by(spark, clustered, table), table.name
 

@@ -13,8 +13,8 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from jobs.config.errors import UserError
-from jobs.tables import durability
-from jobs.tables.durability import refuse_torn
+from jobs.tables.disk import durability
+from jobs.tables.disk.durability import refuse_torn
 from jobs.tables.transactions import table_lock
 
 

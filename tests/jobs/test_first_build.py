@@ -16,8 +16,9 @@ from jobs.replay import Capture, bronze_of, split
 from jobs.silver.first_build import begin_after
 from jobs.tables.append import append
 from jobs.tables.create_tables import create_tables
-from jobs.tables.delta_io import checkpoint_path, table_path
+from jobs.tables.delta_io import checkpoint_path
 from jobs.tables.new_rows import NewRows
+from jobs.tables.paths import table_path
 from schemas.bronze import BRONZE, COORDINATOR_RECORDS, OFFSET_COMMITS
 from schemas.gold import MARKS
 from schemas.silver import GENERATIONS, GROUPS, REASSIGNMENT_TABLES, REBALANCES, SILVER, STALLS

@@ -9,7 +9,7 @@ from jobs.build import start
 from jobs.config.settings import Settings
 from jobs.replay import Capture, bronze_of, split
 from jobs.tables.create_tables import create_tables
-from jobs.tables.delta_io import table_path
+from jobs.tables.paths import table_path
 from pipelines.arrow_types import row_type
 from schemas.bronze import BRONZE, COORDINATOR_RECORDS
 from schemas.silver import SILVER

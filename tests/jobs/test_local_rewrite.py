@@ -20,9 +20,10 @@ from jobs.maintain import LOCAL_DAYS
 from jobs.retention.folder_files import vacuum
 from jobs.tables import local_rewrite
 from jobs.tables.create_tables import create_tables
-from jobs.tables.data_file import LONGEST, Statistics, write
-from jobs.tables.delta_io import read, table_path
+from jobs.tables.delta_io import read
+from jobs.tables.disk.data_file import LONGEST, Statistics, write
 from jobs.tables.local_rewrite import commit, rewrite
+from jobs.tables.paths import table_path
 from jobs.tables.replace import replace_rows
 from pipelines.arrow_types import row_type
 from schemas.gold import DIAGNOSES
@@ -62,9 +63,9 @@ def test_every_engine_reads_what_was_written(spark, warehouse, table) -> None:
     create_tables(spark, warehouse, (table,))
     path = table_path(warehouse, table)
     first = rows(table, ["a", "b", "c'; --"])
-    replace_rows(spark, first.slice(0, 0), first, path, table)
+    replace_rows(spark, warehouse, table, first.slice(0, 0), first)
     changed = rows(table, ["b"], **{table.names[-1]: None})
-    replace_rows(spark, first, pa.concat_tables([first.slice(0, 1), changed]), path, table)
+    replace_rows(spark, warehouse, table, first, pa.concat_tables([first.slice(0, 1), changed]))
     expected = described(pa.concat_tables([first.slice(0, 1), changed]), table)
     stored = DeltaTable(path)
     assert described(stored.to_pyarrow_table(), table) == expected
@@ -91,7 +92,7 @@ def path(spark, warehouse) -> str:
     create_tables(spark, warehouse, (GENERATIONS,))
     path = table_path(warehouse, GENERATIONS)
     for number in range(2):
-        replace_rows(spark, generation([]), generation([number]), path, GENERATIONS)
+        replace_rows(spark, warehouse, GENERATIONS, generation([]), generation([number]))
     return path
 
 
@@ -105,7 +106,7 @@ def test_files_that_are_compacted_meanwhile_are_looked_for_again(spark, path, mo
         return found
 
     monkeypatch.setattr(local_rewrite, "_holding", slow)
-    replace_rows(spark, generation([1]), generation([1], member_count=9), path, GENERATIONS)
+    replace_rows(spark, Path(path).parent, GENERATIONS, generation([1]), generation([1], member_count=9))
     assert [2] == compacted
     expected = pa.concat_tables([generation([0]), generation([1], member_count=9)])
     assert described(DeltaTable(path).to_pyarrow_table(), GENERATIONS) == described(expected, GENERATIONS)
@@ -130,7 +131,7 @@ def test_rows_from_before_a_change_are_written_again_once(spark, path) -> None:
     DeltaTable(path).optimize.compact()
     for count in (8, 9):
         before = {1: generation([1]), 2: generation([1], member_count=8)}[count - 7]
-        replace_rows(spark, before, generation([1], member_count=count), path, GENERATIONS)
+        replace_rows(spark, Path(path).parent, GENERATIONS, before, generation([1], member_count=count))
         files = {uri: pq.read_table(uri)["generation_id"].to_pylist() for uri in DeltaTable(path).file_uris()}
         assert sorted(files.values()) == [[0], [1]]
         (old,) = (uri for uri, numbers in files.items() if numbers == [0])

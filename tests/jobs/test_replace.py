@@ -9,7 +9,7 @@ import pytest
 from deltalake import DeltaTable
 
 from jobs.tables.create_tables import create_tables
-from jobs.tables.delta_io import table_path
+from jobs.tables.paths import table_path
 from jobs.tables.replace import replace_rows
 from jobs.tables.transactions import is_local
 from pipelines.arrow_types import row_type
@@ -53,12 +53,13 @@ def found(path) -> list[str]:
 def test_rows_are_added_changed_and_taken_away(spark, warehouse, table) -> None:
     create_tables(spark, warehouse, (table,))
     path, none = table_path(warehouse, table), rows(table, [])
-    assert replace_rows(spark, none, rows(table, range(3)), path, table) == 3
-    assert replace_rows(spark, none, rows(table, range(3, 8)), path, table) == 5
+    assert replace_rows(spark, warehouse, table, none, rows(table, range(3))) == 3
+    assert replace_rows(spark, warehouse, table, none, rows(table, range(3, 8))) == 5
     before = DeltaTable(path).version()
     changed = rows(table, [6], member_count=9)
     assert (
-        replace_rows(spark, rows(table, [5, 6, 7]), pa.concat_tables([changed, rows(table, [7, 8])]), path, table) == 3
+        replace_rows(spark, warehouse, table, rows(table, [5, 6, 7]), pa.concat_tables([changed, rows(table, [7, 8])]))
+        == 3
     )
     expected = pa.concat_tables([rows(table, [0, 1, 2, 3, 4, 7, 8]), changed])
     assert found(path) == sorted(map(repr, expected.to_pylist()))
@@ -70,11 +71,11 @@ def test_files_that_end_before_the_rows_that_change_are_left_alone(spark, wareho
     """Otherwise, a table with months of rows would be read for every batch."""
     create_tables(spark, warehouse, (GENERATIONS,))
     path, none = table_path(warehouse, GENERATIONS), rows(GENERATIONS, [])
-    replace_rows(spark, none, rows(GENERATIONS, range(1_000)), path, GENERATIONS)
+    replace_rows(spark, warehouse, GENERATIONS, none, rows(GENERATIONS, range(1_000)))
     (old,) = DeltaTable(path).file_uris()
-    replace_rows(spark, none, rows(GENERATIONS, range(1_000, 1_010)), path, GENERATIONS)
+    replace_rows(spark, warehouse, GENERATIONS, none, rows(GENERATIONS, range(1_000, 1_010)))
     before = set(DeltaTable(path).file_uris())
-    replace_rows(spark, rows(GENERATIONS, [1_009]), rows(GENERATIONS, [1_009], member_count=2), path, GENERATIONS)
+    replace_rows(spark, warehouse, GENERATIONS, rows(GENERATIONS, [1_009]), rows(GENERATIONS, [1_009], member_count=2))
     after = set(DeltaTable(path).file_uris())
     assert old in after
     assert len(before - after) == 1
@@ -90,7 +91,7 @@ def test_rows_that_are_over_are_not_written_again(spark, warehouse) -> None:
         over = rows(GENERATIONS, range(batch * 10 - open_rows.num_rows, batch * 10), member_count=1)
         new = rows(GENERATIONS, range(batch * 10, batch * 10 + 10))
         before = set(DeltaTable(path).file_uris())
-        replace_rows(spark, open_rows, pa.concat_tables([over, new]), path, GENERATIONS)
+        replace_rows(spark, warehouse, GENERATIONS, open_rows, pa.concat_tables([over, new]))
         described.append(written(path, before))
         open_rows = new
     assert described == [10, 20, 20, 20, 20]

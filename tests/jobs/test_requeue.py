@@ -9,7 +9,7 @@ from deltalake import DeltaTable
 
 from jobs.silver import requeue as releasing
 from jobs.silver.requeue import requeue
-from jobs.tables.delta_io import table_path
+from jobs.tables.paths import table_path
 from pipelines import bronze_batch
 from pipelines.decoding import record_decoding
 from pipelines.decoding.commit_decoding import decode_commit_values

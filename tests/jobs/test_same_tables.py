@@ -25,7 +25,7 @@ from jobs.replay import Capture, CaptureRecords, replay, split
 from jobs.silver.inputs import SilverInputs
 from jobs.silver.silver_tasks import silver_by_tasks
 from jobs.tables.create_tables import create_tables
-from jobs.tables.delta_io import table_path
+from jobs.tables.paths import table_path
 from jobs.tables.transactions import is_local
 from pipelines.decoding.record_decoding import is_offset_commit
 from schemas.bronze import BRONZE

@@ -11,8 +11,8 @@ from jobs.build import affected_groups, rebuild_affected, rebuild_all
 from jobs.config.settings import Settings
 from jobs.tables.append import append
 from jobs.tables.create_tables import create_tables
-from jobs.tables.delta_io import table_path
 from jobs.tables.new_rows import NewRows
+from jobs.tables.paths import table_path
 from schemas.bronze import ADMIN_OBSERVATIONS, BRONZE, COORDINATOR_RECORDS
 from schemas.silver import GENERATION_MEMBERS, SILVER
 from tests.jobs.conftest import silver

@@ -22,7 +22,7 @@ from jobs.gold.storms import memory_path
 from jobs.replay import Capture, bronze_of, split
 from jobs.tables.append import append
 from jobs.tables.create_tables import create
-from jobs.tables.delta_io import table_path
+from jobs.tables.paths import table_path
 from jobs.tables.tables import FolderTables
 from pipelines.arrow_types import schema_of, stored
 from pipelines.silver.rows import silver_rows

@@ -52,9 +52,9 @@ def test_a_table_that_was_only_put_together_is_not_read(warehouse, path, read) -
 
 def test_what_came_before_and_after_is_all_that_is_read(spark, warehouse, path, read) -> None:  # noqa: F811
     before, none = stand(path), rows(GENERATIONS, [])
-    replace_rows(spark, none, generation(FILES), path, GENERATIONS)
+    replace_rows(spark, warehouse, GENERATIONS, none, generation(FILES))
     compact(warehouse, GENERATIONS, Here())
-    replace_rows(spark, none, generation(FILES + 1), path, GENERATIONS)
+    replace_rows(spark, warehouse, GENERATIONS, none, generation(FILES + 1))
     ((_, _, earliest),) = since(path, before)
     assert at(FILES) == earliest
     assert [0, 2] == [len(side) for side in read]
@@ -63,6 +63,6 @@ def test_what_came_before_and_after_is_all_that_is_read(spark, warehouse, path, 
 def test_a_change_of_what_was_put_together_is_found(spark, warehouse, path) -> None:  # noqa: F811
     before = stand(path)
     compact(warehouse, GENERATIONS, Here())
-    replace_rows(spark, generation(2), generation(2, member_count=99), path, GENERATIONS)
+    replace_rows(spark, warehouse, GENERATIONS, generation(2), generation(2, member_count=99))
     ((_, _, earliest),) = since(path, before)
     assert at(2) == earliest

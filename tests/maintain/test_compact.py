@@ -19,8 +19,9 @@ from jobs.retention import compact as compaction
 from jobs.retention.compact import AGES_S, FEW_FILES, Made, compact, files_to_merge, merged_file
 from jobs.tables import local_rewrite
 from jobs.tables.create_tables import create_tables
-from jobs.tables.data_file import write
-from jobs.tables.delta_io import follow, table_path
+from jobs.tables.delta_io import follow
+from jobs.tables.disk.data_file import write
+from jobs.tables.paths import table_path
 from jobs.tables.replace import replace_rows
 from schemas.bronze import OFFSET_COMMITS
 from schemas.silver import GENERATIONS
@@ -39,7 +40,7 @@ def path(spark, warehouse) -> str:
     """A table with a file for each generation."""
     create_tables(spark, warehouse, (GENERATIONS,))
     for number in range(FILES):
-        replace_rows(spark, rows(GENERATIONS, []), generation(number), table_path(warehouse, GENERATIONS), GENERATIONS)
+        replace_rows(spark, warehouse, GENERATIONS, rows(GENERATIONS, []), generation(number))
     return table_path(warehouse, GENERATIONS)
 
 
@@ -100,7 +101,7 @@ def test_a_merged_file_has_small_row_groups_in_the_order_of_the_clustering(wareh
 
 def test_what_a_batch_replaced_meanwhile_stays_as_it_made_it(spark, warehouse, path) -> None:
     def batch() -> None:
-        replace_rows(spark, generation(1), generation(1, member_count=9), path, GENERATIONS)
+        replace_rows(spark, warehouse, GENERATIONS, generation(1), generation(1, member_count=9))
 
     assert Made() == compact(warehouse, GENERATIONS, Here(batch))
     assert FILES == DeltaTable(path).to_pyarrow_table().num_rows
@@ -113,7 +114,7 @@ def test_what_a_batch_replaced_meanwhile_stays_as_it_made_it(spark, warehouse, p
 
 def test_what_a_batch_adds_meanwhile_stays(spark, warehouse, path) -> None:
     def batch() -> None:
-        replace_rows(spark, rows(GENERATIONS, []), generation(FILES), path, GENERATIONS)
+        replace_rows(spark, warehouse, GENERATIONS, rows(GENERATIONS, []), generation(FILES))
 
     assert Made(FILES, 1) == compact(warehouse, GENERATIONS, Here(batch))
     assert list(range(FILES + 1)) == sorted(DeltaTable(path).to_pyarrow_table()["generation_id"].to_pylist())

@@ -11,7 +11,7 @@ from deltalake import DeltaTable
 from jobs.cli import main
 from jobs.erase import erase
 from jobs.retention.erased_name import Name
-from jobs.tables.delta_io import table_path
+from jobs.tables.paths import table_path
 from jobs.tables.tables import FolderTables
 from schemas.bronze import COORDINATOR_EVENTS, COORDINATOR_RECORDS, OFFSET_COMMITS, QUARANTINE
 from schemas.gold import ALERTS, DEPLOYS, STORMS

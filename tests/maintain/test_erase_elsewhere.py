@@ -21,8 +21,9 @@ from jobs.retention.tidy import RETENTION
 from jobs.silver.staging import STAGING, StagedRows
 from jobs.tables import named_tables
 from jobs.tables.append import append_frame
-from jobs.tables.delta_io import checkpoint_path, read, table_path
-from jobs.tables.location import TableName, bind
+from jobs.tables.delta_io import checkpoint_path, read
+from jobs.tables.location import bind
+from jobs.tables.paths import TableName, table_path
 from schemas.bronze import COORDINATOR_RECORDS
 from schemas.gold import STORMS
 from schemas.silver import GENERATION_MEMBERS, GENERATIONS
@@ -85,7 +86,7 @@ def test_a_group_is_in_no_file_any_more_though_the_erasure_was_ended_or_refused(
     stream, late = (checkpoint_path(elsewhere, job) for job in ("stream", "late"))
     read_on(spark, elsewhere, late, COORDINATOR_RECORDS)
     unread = read(spark, elsewhere, COORDINATOR_RECORDS).where(F.col("group_id") == group).limit(1)
-    append_frame(unread, table_path(elsewhere, COORDINATOR_RECORDS))
+    append_frame(unread, elsewhere, COORDINATOR_RECORDS)
     assert 0 < read_on(spark, elsewhere, stream, COORDINATOR_RECORDS)
 
     # The erase is ended between two tables, and then continued without the removal of old files.
@@ -104,10 +105,10 @@ def test_a_group_is_in_no_file_any_more_though_the_erasure_was_ended_or_refused(
     # Refused for some tables, as Unity Catalog may.
     removed = jobs.erase.remove_old_files
 
-    def refused(table, *given):
-        if table != named(elsewhere, STORMS):
+    def refused(warehouse, table, *given):
+        if table is not STORMS:
             raise PySparkException("not allowed")
-        return removed(table, *given)
+        return removed(warehouse, table, *given)
 
     settings = Settings(warehouse=elsewhere)
     asked = Namespace(cluster=CLUSTER, group=group, host=None, now=True)

@@ -23,8 +23,9 @@ from jobs.retention.folder_files import vacuum
 from jobs.retention.merge_runs import SETTLED_MS, merge_runs
 from jobs.retention.merged_hour import HOUR_MS, merged_files, merged_hour
 from jobs.retention.retention import DAY_MS
-from jobs.tables.delta_io import follow, table_path
+from jobs.tables.delta_io import follow
 from jobs.tables.new_rows import NewRows
+from jobs.tables.paths import table_path
 from jobs.tables.tables import FolderTables
 from jobs.tables.transactions import retry_commit, table_lock
 from pipelines.arrow_types import stored

@@ -14,8 +14,8 @@ from jobs.retention.compact import FEW_FILES
 from jobs.retention.tidy import size_of
 from jobs.silver.staging import STAGING, StagedRows
 from jobs.tables import named_tables
-from jobs.tables.delta_io import table_path
-from jobs.tables.location import TableName, bind
+from jobs.tables.location import bind
+from jobs.tables.paths import TableName, table_path
 from schemas.silver import GENERATIONS
 from schemas.thresholds import DAY_MS
 from tests.maintain.test_maintain import maintained
@@ -49,7 +49,7 @@ def test_rows_that_a_batch_left_and_files_of_an_ended_one_are_removed_after_a_da
     now_ms = time.time_ns() // 1_000_000
     (line, _) = maintained(spark, states, now_ms=now_ms)
     assert "old files are now kept for 24 hours" in line
-    assert FILES == size_of(name)[0], "nothing is compacted"
+    assert FILES == size_of(states, STAGING)[0], "nothing is compacted"
     uncommitted = folder / "part-00000-of-a-batch-that-was-ended.parquet"
     uncommitted.touch()
     for file in (uncommitted, *folder.glob("*.parquet")):

@@ -18,7 +18,7 @@ from jobs.silver.build_marks import rebuild_all_marks, update_marks
 from jobs.spark.batch_merge import BatchMerge
 from jobs.spark.streams import Streams
 from jobs.tables.create_tables import create_tables
-from jobs.tables.delta_io import table_path
+from jobs.tables.paths import table_path
 from schemas.bronze import ADMIN_OBSERVATIONS, BRONZE, QUARANTINE
 from schemas.gold import MARKS
 from schemas.silver import REASSIGNMENT_TABLES, SILVER

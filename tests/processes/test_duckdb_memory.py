@@ -23,7 +23,7 @@ from dashboards.lake.lake import LocalLake
 from jobs.tables import engine
 from jobs.tables.append import append
 from jobs.tables.create_tables import create_tables
-from jobs.tables.data_file import write
+from jobs.tables.disk.data_file import write
 from jobs.tables.new_rows import NewRows
 from pipelines.arrow_types import schema_of
 from schemas.silver import GROUPS

@@ -17,7 +17,7 @@ from dashboards.queries.health_store import HealthStore
 from jobs.cli import main
 from jobs.config.settings import Settings
 from jobs.quality import Quality
-from jobs.tables.delta_io import table_path
+from jobs.tables.paths import table_path
 from jobs.tables.table_facts import TableVersion
 from jobs.tables.tables import FolderTables
 from jobs.up import check_quality

@@ -31,7 +31,7 @@ from jobs.lab.broker import Broker
 from jobs.poll import Following, observation_row
 from jobs.processes.processes import Supervised
 from jobs.tables.create_tables import create_tables
-from jobs.tables.delta_io import table_path
+from jobs.tables.paths import table_path
 from pipelines.limits import Limits
 from schemas.bronze import ADMIN_OBSERVATIONS, BRONZE, COVERAGE
 from schemas.silver import REASSIGNMENT_TABLES

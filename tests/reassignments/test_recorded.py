@@ -12,8 +12,8 @@ from jobs.replay import Capture, bronze_of, split
 from jobs.silver.build_reassignments import rebuild_affected_reassignments, rebuild_all_reassignments
 from jobs.tables.append import append
 from jobs.tables.create_tables import create_tables
-from jobs.tables.delta_io import table_path
 from jobs.tables.new_rows import NewRows
+from jobs.tables.paths import table_path
 from pipelines.arrow_types import instants, row_type
 from pipelines.reassignments.rows import reassignment_rows
 from schemas.bronze import ADMIN_OBSERVATIONS, BRONZE, COORDINATOR_EVENTS

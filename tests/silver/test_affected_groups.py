@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame
 
 from jobs.build import FOLLOWED, affected_groups
 from jobs.replay import Capture, bronze_of, split
-from jobs.tables.data_file import write
+from jobs.tables.disk.data_file import write
 from jobs.tables.new_rows import NewRows
 from pipelines.silver.affected_groups import AFFECTED, affected_frame, by_group_frame
 from schemas.bronze import ADMIN_OBSERVATIONS, COORDINATOR_EVENTS, COORDINATOR_RECORDS, OFFSET_COMMITS

@@ -20,7 +20,7 @@ from jobs.silver.inputs import SilverInputs
 from jobs.silver.pruned_commits import pruned_commits
 from jobs.silver.silver_tasks import Making, silver_by_tasks
 from jobs.silver.topic_names import polled_topics
-from jobs.tables.delta_io import table_path
+from jobs.tables.paths import table_path
 from pipelines.arrow_types import row_type, stored_rows
 from pipelines.silver.affected_groups import AFFECTED
 from pipelines.silver.carrying import valid_points
@@ -88,7 +88,7 @@ def test_few_and_many_groups_give_the_same_rows(spark, pointed, monkeypatch, sha
 
     def read(most: int) -> dict[str, list[str]]:
         monkeypatch.setattr(jobs.silver.inputs, "FEW_GROUPS", most)
-        monkeypatch.setattr(jobs.silver.inputs, "is_local", lambda _: False)
+        monkeypatch.setattr(jobs.silver.inputs, "needs_spark", lambda *_: True)
         standing = SilverInputs(spark=spark, warehouse=folder, affected=affected)
         restarts = standing.restarts()
         old, new = standing.committing()

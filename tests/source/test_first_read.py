@@ -19,7 +19,7 @@ from jobs.kafka.source_position import RECREATED
 from jobs.processes.runs import Runs
 from jobs.spark.streams import Streams
 from jobs.tables.create_tables import create_tables
-from jobs.tables.delta_io import table_path
+from jobs.tables.paths import table_path
 from jobs.tables.tables import FolderTables
 from schemas.bronze import BRONZE, COORDINATOR_RECORDS, COVERAGE, OFFSET_COMMITS, QUARANTINE
 from schemas.silver import GROUPS, SILVER

@@ -16,7 +16,7 @@ from jobs.config.clusters import Cluster
 from jobs.config.settings import Settings
 from jobs.ingest import start
 from jobs.kafka.kafka_client import topic_ends
-from jobs.tables.delta_io import table_path
+from jobs.tables.paths import table_path
 from pipelines import event_batch
 from pipelines.bronze_batch import Records, bronze
 from pipelines.coverage import Span

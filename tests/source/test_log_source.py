@@ -14,7 +14,7 @@ from jobs.config.settings import Settings
 from jobs.ingest import Writer
 from jobs.kafka.log_source import LogReader, LogStream
 from jobs.tables.create_tables import create_tables
-from jobs.tables.delta_io import table_path
+from jobs.tables.paths import table_path
 from schemas.bronze import BRONZE, COORDINATOR_EVENTS, COVERAGE
 from tests.coordinator_log.lines import NEW, line
 

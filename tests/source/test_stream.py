@@ -20,8 +20,8 @@ from jobs.kafka.topic_streams import events
 from jobs.spark.batch_merge import BatchMerge
 from jobs.spark.streams import Streams
 from jobs.tables.create_tables import create_tables
-from jobs.tables.delta_io import table_path
 from jobs.tables.engine import connect
+from jobs.tables.paths import table_path
 from schemas.bronze import BRONZE, COORDINATOR_EVENTS, COORDINATOR_RECORDS, COVERAGE, OFFSET_COMMITS, QUARANTINE
 from testing.warehouses.volume import refuse_in
 from tests.source.offset_records import commit, deletion, group_record

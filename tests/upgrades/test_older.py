@@ -22,7 +22,8 @@ from jobs.doctor import _warehouse
 from jobs.replay import Capture, bronze_of, split
 from jobs.spark.checkpoint import start_over_unless
 from jobs.tables.create_tables import create_tables, refuse_newer_tables
-from jobs.tables.delta_io import checkpoint_path, table_path
+from jobs.tables.delta_io import checkpoint_path
+from jobs.tables.paths import table_path
 from jobs.tables.tables import FolderTables
 from pipelines.arrow_types import row_type
 from schemas.bronze import ADMIN_OBSERVATIONS, BRONZE, OFFSET_COMMITS
@@ -128,21 +129,22 @@ def test_a_small_table_of_an_earlier_version_gains_columns_and_version(warehouse
 
 
 def test_progress_over_as_many_tables_as_before_is_kept(older) -> None:
-    progress, followed = checkpoint_path(older, "build"), [table_path(older, table) for table in INPUTS]
-    start_over_unless(progress, followed)
+    progress = checkpoint_path(older, "build")
+    start_over_unless(progress, older, INPUTS)
     assert progress.is_dir()
-    start_over_unless(progress, [*followed, table_path(older, ADMIN_OBSERVATIONS)])
+    start_over_unless(progress, older, (*INPUTS, ADMIN_OBSERVATIONS))
     assert not progress.exists()
-    start_over_unless(progress, followed)
+    start_over_unless(progress, older, INPUTS)
 
 
 def test_progress_from_before_a_tables_log_begins_is_forgotten(older) -> None:
-    progress, followed = checkpoint_path(older, "build"), [table_path(older, table) for table in INPUTS]
+    progress = checkpoint_path(older, "build")
     for stood in (progress / "offsets").iterdir():
         stood.write_text(re.sub(r'"reservoirVersion":\d+', '"reservoirVersion":0', stood.read_text()))
-    start_over_unless(progress, followed)
+    start_over_unless(progress, older, INPUTS)
     assert progress.is_dir(), "the log has it"
-    DeltaTable(followed[0]).create_checkpoint()
-    Path(followed[0], "_delta_log", f"{0:020}.json").unlink()
-    start_over_unless(progress, followed)
+    first = table_path(older, next(iter(INPUTS)))
+    DeltaTable(first).create_checkpoint()
+    Path(first, "_delta_log", f"{0:020}.json").unlink()
+    start_over_unless(progress, older, INPUTS)
     assert not progress.exists()

@@ -15,7 +15,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark re
 from dashboards.lake.sql_names import quoted
 from jobs.config.errors import one_line
 from jobs.config.terminal import say
-from jobs.tables.location import TableName
+from jobs.tables.paths import TableName
 from jobs.tables.transactions import retry_commit
 from schemas.gold import ADVICE
 from schemas.rules import OUT_OF_BOUNDS, Rule, RuleKind, rules_of

@@ -12,8 +12,8 @@ from pyspark.sql import SparkSession
 
 from dashboards.lake.sql_names import literal, source
 from jobs.tables import named_tables
-from jobs.tables.delta_io import table_path
-from jobs.tables.location import TableName, is_address, location
+from jobs.tables.location import is_address, location
+from jobs.tables.paths import TableName, table_path
 from schemas.views import VIEWS, View
 
 DEFINITION_PROPERTY = "regroup.definition"

@@ -7,7 +7,7 @@ from deltalake import DeltaTable
 from jobs.gold.cluster_patterns import scan_clusters, update_cluster_patterns
 from jobs.gold.storm_thread import found_as_of
 from jobs.tables.as_of import versions
-from jobs.tables.delta_io import table_path
+from jobs.tables.paths import table_path
 from schemas.bronze import COORDINATOR_EVENTS
 from schemas.gold import CLUSTER_PATTERNS, MARKS
 from schemas.silver import GENERATION_MEMBERS, GENERATIONS, GROUPS

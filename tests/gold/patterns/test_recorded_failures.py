@@ -12,7 +12,7 @@ from deltalake import write_deltalake
 from jobs.captures.recording import Capture
 from jobs.gold.cluster_patterns import scan_clusters
 from jobs.replay import CaptureRecords, Rows, bronze_of
-from jobs.tables.delta_io import table_path
+from jobs.tables.paths import table_path
 from pipelines.arrow_types import row_type, stored
 from pipelines.gold.alerts.alert import AlertLimits, Facts
 from pipelines.gold.alerts.freshness import Freshness

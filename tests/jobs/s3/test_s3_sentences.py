@@ -13,8 +13,9 @@ from jobs.setup.jars import jars
 from jobs.spark import s3
 from jobs.spark.s3_checks import only_writer
 from jobs.spark.s3_failure import failure, store_named
-from jobs.tables.location import bind, location, named_by_path
+from jobs.tables.location import bind, location
 from jobs.tables.named_tables import columns
+from jobs.tables.paths import named_by_path
 from tests.jobs.s3.conftest import ADDRESS, BUCKET
 
 HADOOP = "getFileStatus on s3a://b/x: software.amazon.awssdk.services.s3.model.S3Exception: "

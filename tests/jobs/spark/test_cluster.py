@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs.tables.delta_io import table_path
+from jobs.tables.paths import table_path
 from jobs.tables.transactions import is_local
 from schemas.gold import GROUP_TABLES
 from schemas.silver import GENERATIONS, SILVER

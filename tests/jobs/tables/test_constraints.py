@@ -15,9 +15,10 @@ from jobs.tables.catalog.checks import condition
 from jobs.tables.catalog.keys import KEYED, add_keys, missing
 from jobs.tables.catalog.violation import violation_named
 from jobs.tables.create_tables import PROPERTIES, create_tables
-from jobs.tables.delta_io import read, table_path
-from jobs.tables.location import TableName, bind
+from jobs.tables.delta_io import read
+from jobs.tables.location import bind
 from jobs.tables.named_tables import properties
+from jobs.tables.paths import TableName, table_path
 from jobs.tables.replace import replace_rows
 from pipelines.arrow_types import stored
 from schemas.gold import ADVICE, ALERTS, GROUP_HEALTH, VERDICTS
@@ -63,15 +64,15 @@ def test_correct_rows_are_appended_and_merged_and_wrong_ones_refused_in_one_sent
     kept = properties(path)["delta.constraints.verdicts_bounds"]
     assert "".join(str(condition(VERDICTS)).split()) == "".join(kept.split())
     first = stored([verdict(0.5, 1.0, 1.5)], VERDICTS)
-    append_frame(spark.createDataFrame(first), path)
+    append_frame(spark.createDataFrame(first), schema, VERDICTS)
     sentence = r"A new row of verdicts has an estimate outside its own bounds \(.*lost_resource_seconds = 2\.0.*\)"
     wrong = stored([verdict(0.5, 2.0, 1.5)], VERDICTS)
     with pytest.raises(UserError, match=sentence), violation_named():
-        append_frame(spark.createDataFrame(stored([verdict(0.5, 2.0, 1.5, generation=2)], VERDICTS)), path)
+        append_frame(spark.createDataFrame(stored([verdict(0.5, 2.0, 1.5, generation=2)], VERDICTS)), schema, VERDICTS)
     with pytest.raises(UserError, match=sentence), violation_named():
-        replace_rows(spark, first, wrong, path, VERDICTS)
+        replace_rows(spark, schema, VERDICTS, first, wrong)
     changed = stored([verdict(0.25, 1.0, 2.0), verdict(1.0, 1.0, 1.0, generation=2)], VERDICTS)
-    assert 2 == replace_rows(spark, first, changed, path, VERDICTS)
+    assert 2 == replace_rows(spark, schema, VERDICTS, first, changed)
     assert changed.to_pylist() == read(spark, schema, VERDICTS).orderBy("generation_id").toArrow().to_pylist()
 
 
@@ -81,7 +82,7 @@ def test_an_existing_table_gets_its_constraint_unless_a_row_breaks_it(spark, sch
         named_tables.ensure(TableName(table_path(schema, table)), table, PROPERTIES)
     key = of_table(KEY, STALLS) | {"stopped_by_offset": 1, "name": "orders", "index": 0}
     backwards = whole(key | {"resumed_at_earliest": 2, "resumed_at_latest": 1}, STALLS)
-    append_frame(spark.createDataFrame(stored([backwards], STALLS)), table_path(schema, STALLS))
+    append_frame(spark.createDataFrame(stored([backwards], STALLS)), schema, STALLS)
     create_tables(spark, schema, (GENERATIONS, STALLS))
     commits = {table: named_tables.version(TableName(table_path(schema, table))) for table in (GENERATIONS, STALLS)}
     create_tables(spark, schema, (GENERATIONS, STALLS))

@@ -27,10 +27,11 @@ from jobs.silver.requeue import requeue
 from jobs.silver.staged_rebuild import StagedRebuild
 from jobs.tables.append import Once, append, append_frame, overwrite_frame
 from jobs.tables.create_tables import create_tables
-from jobs.tables.delta_io import read, table_path
-from jobs.tables.location import TableName, bind, location, valid_location
+from jobs.tables.delta_io import read
+from jobs.tables.location import bind, location, valid_location
 from jobs.tables.named_tables import columns
 from jobs.tables.new_rows import NewRows
+from jobs.tables.paths import TableName, table_path
 from jobs.tables.tables import tables_at
 from pipelines.arrow_types import stored
 from pipelines.decoding.record_decoding import is_offset_commit
@@ -184,11 +185,11 @@ def test_a_repeated_write_happens_once_and_overwriting_keeps_the_clustering(spar
     row = whole(key | {"records": 1}, COVERAGE)
     rows = spark.createDataFrame(stored([row], COVERAGE))
     for _ in range(2):
-        append_frame(rows, path, Once("stream", 0))
+        append_frame(rows, elsewhere, COVERAGE, Once("stream", 0))
     assert 1 == read(spark, elsewhere, COVERAGE).count()
-    append_frame(rows, path, Once("stream", 1))
+    append_frame(rows, elsewhere, COVERAGE, Once("stream", 1))
     assert 2 == read(spark, elsewhere, COVERAGE).count()
-    overwrite_frame(rows, path)
+    overwrite_frame(lambda: rows, elsewhere, COVERAGE)
     assert 1 == read(spark, elsewhere, COVERAGE).count()
     detail = spark.sql(f"DESCRIBE DETAIL {path}").collect()[0]
     assert list(COVERAGE.cluster_by) == detail["clusteringColumns"]

@@ -11,9 +11,10 @@ from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark re
 from jobs.retention.retention import DAY_MS, unsettled, unsettled_frames
 from jobs.silver.staging import StagedRows
 from jobs.tables.create_tables import create_tables
-from jobs.tables.delta_io import read, table_path
+from jobs.tables.delta_io import read
 from jobs.tables.location import bind
 from jobs.tables.merge_frames import frame_differences, merge_frames
+from jobs.tables.paths import table_path
 from jobs.tables.replace import NEW, differences
 from pipelines.arrow_types import stored
 from schemas.silver import GENERATIONS, GROUPS
@@ -81,7 +82,7 @@ def test_a_repeated_merge_changes_nothing_and_leaves_other_files_alone(spark, el
         def sides():
             return read(spark, elsewhere, GENERATIONS).where(before), spark.createDataFrame(new)
 
-        merge_frames(path, GENERATIONS, sides, [before])
+        merge_frames(elsewhere, GENERATIONS, sides, [before])
         (last,) = spark.sql(f"DESCRIBE HISTORY {path} LIMIT 1").select("operationMetrics").collect()
         return last[0]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from deltalake import DeltaTable
 
 from dashboards.lake.sql_names import literal
-from jobs.tables.location import named_by_path
+from jobs.tables.paths import named_by_path
 
 
 def test_any_text_is_a_literal_and_any_path_a_name(spark, tmp_path) -> None:

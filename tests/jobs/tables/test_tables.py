@@ -10,7 +10,7 @@ from deltalake import DeltaTable
 
 from jobs.config.errors import UserError
 from jobs.tables.create_tables import PROPERTIES
-from jobs.tables.hard_links import has_hard_links
+from jobs.tables.disk.hard_links import has_hard_links
 from jobs.tables.tables import FolderTables, SparkTables, Tables, tables_at
 from schemas.gold import ALERTS
 from schemas.operations import JOB_RUNS

@@ -12,7 +12,7 @@ from jobs.retention.compact import compact
 from jobs.silver import pending_first_commits
 from jobs.silver.inputs import SilverInputs
 from jobs.tables.create_tables import create_tables
-from jobs.tables.delta_io import table_path
+from jobs.tables.paths import table_path
 from schemas.bronze import BRONZE
 from schemas.silver import SILVER, STALLS
 from testing.recordings import CAPTURES

@@ -14,7 +14,7 @@ from jobs.config.settings import Settings
 from jobs.replay import Capture, CaptureRecords, replay, split
 from jobs.silver.inputs import SilverInputs
 from jobs.tables.create_tables import create_tables
-from jobs.tables.delta_io import table_path
+from jobs.tables.paths import table_path
 from pipelines.silver.carrying import valid_points
 from pipelines.silver.coordinator_assigned import state_points
 from schemas.bronze import BRONZE

@@ -15,7 +15,7 @@ from playwright.sync_api import Page
 from jobs.alerting.alert_links import dashboard_url
 from jobs.config.settings import Settings
 from jobs.gold.storms import scan
-from jobs.tables.delta_io import table_path
+from jobs.tables.paths import table_path
 from pipelines.arrow_types import stored
 from pipelines.gold.alerts.alert import Alert
 from schemas.gold import STORMS
