@@ -20,6 +20,7 @@ from collections.abc import Mapping
 
 from bench.catch_up import PER_BATCH, batches, loaded, seconds
 from bench.elsewhere import executors
+from bench.elsewhere.fleet_bronze import STARTS
 from bench.elsewhere.whole_fleet import PLACES, measure
 from bench.load import Load
 
@@ -67,6 +68,7 @@ def main() -> None:
     parser.add_argument("--batches", type=int, default=60)
     parser.add_argument("--fleet", type=int, help="measure only one fleet of this many groups")
     parser.add_argument("--churning", type=int, default=20, help="further groups of the fleet, each with a storm")
+    parser.add_argument("--starts", type=int, default=STARTS, help="starts of each other group, four hours apart")
     parser.add_argument("--memory", default="2g", help="heap of Spark's driver for the fleet")
     parser.add_argument("--places", nargs="*", default=[*PLACES], choices=PLACES, help="where the fleet's tables are")
     parser.add_argument("--executors", type=int, nargs="*", help="measure only clusters of so many executors")
@@ -75,7 +77,7 @@ def main() -> None:
         executors.measure(Load(records=arguments.records[0]), sorted(arguments.executors))
         return
     if arguments.fleet:
-        measure(arguments.fleet, arguments.churning, arguments.memory, arguments.places)
+        measure(arguments.fleet, arguments.churning, arguments.memory, arguments.places, arguments.starts)
         return
     if arguments.records:
         catching_up(sorted(arguments.records))

@@ -18,8 +18,11 @@ from testing.records.binary import group_key, group_metadata, offset_commit_key
 SLOTS = 48
 """Groups that are decoded, half an hour apart; the others are copies of them."""
 
-CALM, CHURNING = range(0, 1_200, 240), range(0, 40, 2)
-"""Minutes after a group's start at which all its processes restart."""
+STARTS = 5
+"""Number of times that all processes of a calm group start."""
+
+APART, CHURNING = 240, range(0, 40, 2)
+"""Minutes between two starts of a calm group, and those after its first start at which a churning group starts."""
 
 PARTITIONS = 10
 BEGIN_MS, MINUTE_MS = 1_790_000_000_000, 60_000
@@ -34,13 +37,14 @@ COPY (
 """
 
 
-def write_bronze(folder: Path, groups: int, churning: int) -> dict[Table, Path]:
+def write_bronze(folder: Path, groups: int, churning: int, starts: int = STARTS) -> dict[Table, Path]:
     """Write one Parquet file per bronze table into `folder`; return the files.
 
-    Each group has three members and ten partitions that commit after each of five restarts within 16 hours. `churning`
-    further groups restart twenty times within 40 minutes.
+    Each group has three members and ten partitions that commit after each of its `starts`, four hours apart. `churning`
+    further groups start twenty times within 40 minutes.
     """
-    calm = _decoded({f"calm-{slot:02d}": (slot, CALM) for slot in range(SLOTS)})
+    minutes = range(0, starts * APART, APART)
+    calm = _decoded({f"calm-{slot:02d}": (slot, minutes) for slot in range(SLOTS)})
     others = _decoded({f"churning-{n:04d}": (SLOTS + n % SLOTS, CHURNING) for n in range(churning)})
     files = {}
     with duckdb.connect() as engine:
@@ -57,15 +61,15 @@ def write_bronze(folder: Path, groups: int, churning: int) -> dict[Table, Path]:
 
 
 def _decoded(groups: dict[str, tuple[int, range]]) -> dict[str, pa.StructArray]:
-    """Return the bronze rows of groups, given the slot and the restarts of each."""
-    found = [record for name, (slot, restarts) in groups.items() for record in _records(name, slot, restarts)]
+    """Return the bronze rows of groups, given the slot and the minutes of the starts of each."""
+    found = [record for name, (slot, minutes) in groups.items() for record in _records(name, slot, minutes)]
     placed = (SourceRecord(partition, at, *rest) for at, (partition, rest) in enumerate(found))
     return bronze(Records.of(placed, log_epoch=0), cluster="fleet")
 
 
-def _records(group: str, slot: int, restarts: range) -> Iterator[tuple[int, tuple[int, bytes, bytes]]]:
+def _records(group: str, slot: int, minutes: range) -> Iterator[tuple[int, tuple[int, bytes, bytes]]]:
     """Yield the partition; and time in ms, key and value."""
-    for generation, minute in enumerate(restarts, 1):
+    for generation, minute in enumerate(minutes, 1):
         at = BEGIN_MS + (slot % SLOTS * 30 + minute) * MINUTE_MS
         yield slot, (at, group_key(group), group_metadata(group, generation, at))
         for partition in range(PARTITIONS):

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from bench.elsewhere.fleet_bronze import write_bronze
+from bench.elsewhere.fleet_bronze import STARTS, write_bronze
 from jobs.config.settings import Settings
 from jobs.gold.storms import update_storms
 from jobs.spark.spark import session_of
@@ -32,12 +32,13 @@ POLL_S = 0.2
 """Seconds between two measurements of the processes. Linux keeps the highest memory use of each."""
 
 
-def measure(groups: int, churning: int, memory: str, places: Sequence[str] = PLACES) -> None:
+def measure(groups: int, churning: int, memory: str, places: Sequence[str] = PLACES, starts: int = STARTS) -> None:
     """Print the seconds, the processor seconds and the highest memory use of each step for each place."""
     with tempfile.TemporaryDirectory(prefix="regroup-fleet-") as name:
         folder, began = Path(name), time.monotonic()
-        size = sum(file.stat().st_size for file in write_bronze(folder, groups, churning).values()) / 1e6
-        print(f"{groups:,} groups and {churning:,} that churn: {size:,.0f} MB, {time.monotonic() - began:.0f} s")
+        size = sum(file.stat().st_size for file in write_bronze(folder, groups, churning, starts).values()) / 1e6
+        took = time.monotonic() - began
+        print(f"{groups:,} groups of {starts} starts, {churning:,} that churn: {size:,.0f} MB, {took:.0f} s")
         print(f"{'':22} {'seconds':>8} {'processor s':>12} {'driver MB':>10} {'its JVM':>8} {'others':>8}", flush=True)
         for place in places:
             warehouse = folder / place / "states"

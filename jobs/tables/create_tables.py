@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import deltalake
 from deltalake import Field, Schema
-from deltalake.exceptions import DeltaError
+from deltalake.exceptions import DeltaError, TableNotFoundError
 from pyspark.errors import AnalysisException
 
 from jobs.tables import named_tables
@@ -105,9 +105,11 @@ def _is_by_spark(warehouse: str | Path, table: Table) -> bool:
     path = table_path(warehouse, table)
     if isinstance(path, TableName):
         return True
-    if deltalake.DeltaTable.is_deltatable(path):
+    try:
+        # Not `is_deltatable`, which lists the log, milliseconds for each table and batch.
         return not is_local(path)
-    return not has_hard_links(Path(warehouse))
+    except (FileNotFoundError, TableNotFoundError):
+        return not has_hard_links(Path(warehouse))
 
 
 def create(warehouse: str | Path, table: Table) -> None:
