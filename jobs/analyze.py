@@ -16,7 +16,6 @@ from jobs.spark.spark import session_of
 from jobs.tables.catalog.keys import add_keys
 from jobs.tables.catalog.views import create_views
 from jobs.tables.create_tables import create_tables, needs_spark
-from jobs.tables.location import is_elsewhere
 from jobs.tables.table_facts import exists
 from pipelines.gold.groups import INPUTS
 from schemas.gold import CLUSTER_PATTERNS, GROUP_TABLES, STORMS
@@ -52,23 +51,27 @@ def _update(settings: Settings) -> None:
         return
     create_tables(None, settings.warehouse, (*INPUTS, *GROUP_TABLES))
     if analyze_part(None, settings, most=FEW_GROUPS).left:
-        analyze_part(session_of(settings, "analyze"), settings, with_storms=False)
+        _rest(session_of(settings, "analyze"), settings)
 
 
 def analyze(spark: SparkSession | None, settings: Settings, *, again: bool = False) -> int:
     """Bring gold up to date with silver and return the number of groups analyzed.
 
     With `again`, analyze every group. A rebuild of silver needs that. Tables with names also get the views over them.
-    In local mode no session is needed; this process then does the work of Spark's tasks. With tables elsewhere, the
-    groups are analyzed in parts of `PART_ROWS` rows.
+    In local mode no session is needed; this process then does the work of Spark's tasks. The groups are analyzed in
+    parts of `PART_ROWS` rows, because this process compares old and new rows of a part.
     """
     create_tables(spark, settings.warehouse, (*INPUTS, *GROUP_TABLES))
     create_views(settings.warehouse)
-    if not is_elsewhere(settings.warehouse):
-        return analyze_part(spark, settings, again=again).analysed
     part = analyze_part(spark, settings, most_rows=PART_ROWS, again=again)
-    analysed = part.analysed
-    while part.left:
+    return part.analysed + (_rest(spark, settings) if part.left else 0)
+
+
+def _rest(spark: SparkSession | None, settings: Settings) -> int:
+    """Analyze the groups that remain after a first part, in parts; return their number."""
+    analysed = 0
+    while True:
         part = analyze_part(spark, settings, most_rows=PART_ROWS, with_storms=False)
         analysed += part.analysed
-    return analysed
+        if not part.left:
+            return analysed

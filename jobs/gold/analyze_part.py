@@ -83,7 +83,7 @@ def analyze_part(
     most until all others were analyzed once, and the groups of a part are near each other in the files.
 
     With `most_rows`, a part has at least one group, and otherwise only as many groups as have about `most_rows` rows of
-    gold since their changes. Spark counts the rows.
+    gold since their changes.
 
     Only rows of `tables` are made, and these tables have their own cached state. Silver does not change while `reading`
     is held; afterwards, silver is read in the versions of that time. With `replaying`, rows are made in its process;
@@ -116,7 +116,7 @@ def analyze_part(
     if most_rows is None:
         part = dict(islice(scope.items(), most))
     else:
-        part = fitting(required(spark), warehouse, scope, most_rows) if scope else {}
+        part = fitting(spark, warehouse, scope, most_rows) if scope else {}
     after = next(reversed(part), None)
     if part and (replaying or spark is None):
         make = replaying.gold if replaying else gold_here

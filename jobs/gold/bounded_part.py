@@ -1,4 +1,4 @@
-"""Limits a part of the analysis, if Spark reads the tables, to groups whose rows the driver can hold at a time."""
+"""Limits a part of the analysis to groups whose rows the driver can hold at a time."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
 
-from jobs.tables.delta_io import read
+from jobs.tables.delta_io import read, required
+from jobs.tables.engine import connect, show
+from jobs.tables.location import is_elsewhere
 from pipelines.gold.groups import Group
 from schemas.silver import GENERATIONS
 from schemas.thresholds import DAY_MS
@@ -21,11 +23,15 @@ PART_ROWS = 100_000
 EACH = 10
 """Rows of a group besides those of its generations: hours, diagnoses, patterns and advice of a day."""
 
+COLUMNS = ("cluster", "group_id", "joined_at")
 
-def fitting(spark: SparkSession, warehouse: Path, scope: Mapping[Group, int], most_rows: int) -> dict[Group, int]:
+
+def fitting(
+    spark: SparkSession | None, warehouse: Path, scope: Mapping[Group, int], most_rows: int
+) -> dict[Group, int]:
     """Return the first groups of `scope`, at least one, whose gold rows are at most about `most_rows`.
 
-    A group has a verdict for each generation since the day of its change.
+    A group has a verdict for each generation since the day of its change. The session may be None for a folder.
     """
     counts = _generations(spark, warehouse, dict(islice(scope.items(), most_rows // EACH)))
     found: dict[Group, int] = {}
@@ -38,7 +44,7 @@ def fitting(spark: SparkSession, warehouse: Path, scope: Mapping[Group, int], mo
     return found
 
 
-def _generations(spark: SparkSession, warehouse: Path, scope: Mapping[Group, int]) -> dict[Group, int]:
+def _generations(spark: SparkSession | None, warehouse: Path, scope: Mapping[Group, int]) -> dict[Group, int]:
     since = pa.table(
         {
             "cluster": pa.array([cluster for cluster, _ in scope], pa.string()),
@@ -46,8 +52,22 @@ def _generations(spark: SparkSession, warehouse: Path, scope: Mapping[Group, int
             "since_ms": pa.array([at // DAY_MS * DAY_MS for at in scope.values()], pa.int64()),
         }
     )
+    found = _by_spark(required(spark), warehouse, since) if is_elsewhere(warehouse) else _in_folder(warehouse, since)
+    return {(row["cluster"], row["group_id"]): row["count"] for row in found.to_pylist()}
+
+
+def _by_spark(spark: SparkSession, warehouse: Path, since: pa.Table) -> pa.Table:
     starts = F.broadcast(spark.createDataFrame(since))
     rows = read(spark, warehouse, GENERATIONS).join(starts, ["cluster", "group_id"])
     late = rows.where(F.unix_millis("joined_at") >= F.col("since_ms"))
-    found = late.groupBy("cluster", "group_id").count().toArrow().to_pylist()
-    return {(row["cluster"], row["group_id"]): row["count"] for row in found}
+    return late.groupBy("cluster", "group_id").count().toArrow()
+
+
+def _in_folder(warehouse: Path, since: pa.Table) -> pa.Table:
+    with connect() as engine:
+        show(engine, "generations", warehouse, GENERATIONS, columns=COLUMNS)
+        engine.register("since", since)
+        return engine.sql(
+            "SELECT cluster, group_id, count(*) AS count FROM generations JOIN since USING (cluster, group_id) "
+            "WHERE epoch_ms(joined_at) >= since_ms GROUP BY cluster, group_id"
+        ).to_arrow_table()

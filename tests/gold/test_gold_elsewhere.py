@@ -59,6 +59,7 @@ def test_a_part_has_the_first_groups_whose_rows_fit_and_at_least_one(spark, else
     def fitted(most: int) -> int:
         found = fitting(spark, elsewhere, scope, most)
         assert list(scope)[: len(found)] == list(found)
+        assert found == fitting(None, tmp_path / "tables", scope, most), "the same tables, in a folder"
         return len(found)
 
     assert [1, 1, 2, 3] == [fitted(most) for most in (EACH, first, first + second, first + second + third)]

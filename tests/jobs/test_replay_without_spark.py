@@ -83,6 +83,7 @@ def test_rows_beyond_those_of_one_rebuild_are_made_in_parts_and_files(tmp_path, 
     monkeypatch.setattr("jobs.silver.silver_tasks.MOST", 100)
     monkeypatch.setattr("jobs.silver.silver_tasks.LEAST", 1)
     monkeypatch.setattr("jobs.tables.output.Output._bytes", lambda _: 1 << 40)
+    monkeypatch.setattr("jobs.analyze.PART_ROWS", 1)
     replay_alone(parts, "eager_churn", monkeypatch)
     assert described(parts, BUILT) == described(whole, BUILT)
     assert len(list((parts / "generations").glob("*.parquet"))) > len(list((whole / "generations").glob("*.parquet")))
