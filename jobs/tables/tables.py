@@ -1,6 +1,6 @@
 """The tables of one warehouse, and the engine that writes them: deltalake, or Spark where deltalake cannot commit.
 
-Only rows that one process can hold go through here so far, such as runs, results of checks and alerts. They are written
+Only rows that one process can hold go through here, such as runs, results of checks and alerts. They are written
 without Spark where possible, because a second for Spark's commit would delay every page.
 """
 
@@ -21,7 +21,7 @@ from jobs.tables.append import append_frame
 from jobs.tables.create_tables import create, create_tables
 from jobs.tables.disk.full_disk import refuse_full
 from jobs.tables.disk.hard_links import has_hard_links
-from jobs.tables.location import location
+from jobs.tables.location import is_elsewhere
 from jobs.tables.paths import table_path
 from jobs.tables.spark_commit import commit_by_spark
 from jobs.tables.transactions import table_lock
@@ -75,7 +75,7 @@ def tables_at(warehouse: Path, start: Callable[[], SparkSession]) -> Tables:
 
     The place decides: tables in a folder whose file system has hard links are written by deltalake, others by Spark.
     """
-    is_local = location(warehouse) is None and has_hard_links(warehouse)
+    is_local = not is_elsewhere(warehouse) and has_hard_links(warehouse)
     return FolderTables(warehouse) if is_local else SparkTables(warehouse, start())
 
 
