@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import time
+from functools import partial
 
 from pyspark.sql import SparkSession
 
@@ -11,6 +12,7 @@ from jobs.config.errors import UserError
 from jobs.config.settings import Settings
 from jobs.gold.analyze_part import analyze_part
 from jobs.gold.bounded_part import PART_ROWS
+from jobs.gold.replaying import ReplayingPool
 from jobs.spark.session_provider import provider
 from jobs.spark.spark import session_of
 from jobs.tables.catalog.keys import add_keys
@@ -20,9 +22,6 @@ from jobs.tables.table_facts import exists
 from pipelines.gold.groups import INPUTS
 from schemas.gold import CLUSTER_PATTERNS, GROUP_TABLES, STORMS
 from schemas.silver import GENERATIONS
-
-FEW_GROUPS = 200
-"""Number of changed groups that this process analyzes itself in local mode, because Spark takes seconds to start."""
 
 
 def run(settings: Settings, args: argparse.Namespace) -> int:
@@ -45,33 +44,29 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
 
 
 def _update(settings: Settings) -> None:
-    """Bring gold up to date with silver. Start a session only for tables that Spark writes and for many groups."""
+    """Bring gold up to date with silver. Start a session only for tables that Spark writes."""
     if provider() is not None or needs_spark(settings.warehouse, (*INPUTS, *GROUP_TABLES, STORMS, CLUSTER_PATTERNS)):
         analyze(session_of(settings, "analyze"), settings)
         return
-    create_tables(None, settings.warehouse, (*INPUTS, *GROUP_TABLES))
-    if analyze_part(None, settings, most=FEW_GROUPS).left:
-        _rest(session_of(settings, "analyze"), settings)
+    with ReplayingPool(settings.cores) as replaying:
+        analyze(None, settings, replaying=replaying)
 
 
-def analyze(spark: SparkSession | None, settings: Settings, *, again: bool = False) -> int:
+def analyze(
+    spark: SparkSession | None, settings: Settings, *, replaying: ReplayingPool | None = None, again: bool = False
+) -> int:
     """Bring gold up to date with silver and return the number of groups analyzed.
 
     With `again`, analyze every group. A rebuild of silver needs that. Tables with names also get the views over them.
-    In local mode no session is needed; this process then does the work of Spark's tasks. The groups are analyzed in
-    parts of `PART_ROWS` rows, because this process compares old and new rows of a part.
+    In local mode no session is needed; `replaying`, or else this process, then does the work of Spark's tasks. The
+    groups are analyzed in parts of `PART_ROWS` rows, because this process compares old and new rows of a part.
     """
     create_tables(spark, settings.warehouse, (*INPUTS, *GROUP_TABLES))
     create_views(settings.warehouse)
-    part = analyze_part(spark, settings, most_rows=PART_ROWS, again=again)
-    return part.analysed + (_rest(spark, settings) if part.left else 0)
-
-
-def _rest(spark: SparkSession | None, settings: Settings) -> int:
-    """Analyze the groups that remain after a first part, in parts; return their number."""
-    analysed = 0
-    while True:
-        part = analyze_part(spark, settings, most_rows=PART_ROWS, with_storms=False)
+    analyze_next = partial(analyze_part, spark, settings, most_rows=PART_ROWS, replaying=replaying)
+    part = analyze_next(again=again)
+    analysed = part.analysed
+    while part.left:
+        part = analyze_next(with_storms=False)
         analysed += part.analysed
-        if not part.left:
-            return analysed
+    return analysed

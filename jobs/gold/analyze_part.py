@@ -25,7 +25,7 @@ from jobs.config.settings import Settings
 from jobs.gold.bounded_part import fitting
 from jobs.gold.cluster_patterns import update_cluster_patterns
 from jobs.gold.gold_inputs import EARLIER_MS, TIME_COLUMNS, files_of, gold_stored
-from jobs.gold.replaying import Replaying, gold_here
+from jobs.gold.replaying import Replaying, ReplayingPool, gold_here
 from jobs.gold.storms import update_storms
 from jobs.tables.ask import ask
 from jobs.tables.changed_rows import GoneError, TableSnapshot, changed_groups, snapshot
@@ -73,7 +73,7 @@ def analyze_part(
     most: int | None = None,
     most_rows: int | None = None,
     reading: AbstractContextManager[object] | None = None,
-    replaying: Replaying | None = None,
+    replaying: Replaying | ReplayingPool | None = None,
     with_storms: bool = True,
     again: bool = False,
 ) -> Part:
@@ -86,7 +86,7 @@ def analyze_part(
     gold since their changes.
 
     Only rows of `tables` are made, and these tables have their own cached state. Silver does not change while `reading`
-    is held; afterwards, silver is read in the versions of that time. With `replaying`, rows are made in its process;
+    is held; afterwards, silver is read in the versions of that time. With `replaying`, rows are made in its processes;
     without `replaying` and without a session, which only local mode allows, in this process. Without `with_storms`,
     `storms` and `cluster_patterns` are not updated.
     """

@@ -8,12 +8,14 @@ from datetime import timedelta
 from pathlib import Path
 
 import pyarrow as pa
+import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from jobs.analyze import FEW_GROUPS, analyze, run
+from jobs.analyze import analyze, run
 from jobs.config.settings import Settings
 from jobs.gold.analyze_part import Part, analyze_part
-from jobs.gold.replaying import Replaying
+from jobs.gold.replaying import FEW_GROUPS, Replaying
+from jobs.processes.spawned_pool import spawned_pool
 from jobs.replay import Capture, record_settings, replay, split
 from jobs.tables.create_tables import create_tables
 from jobs.tables.paths import table_path
@@ -85,14 +87,15 @@ def test_gold_is_the_same_whenever_it_was_analysed_and_settles(spark, warehouse,
     analyze(spark, settings)
     assert gold(warehouse) == step_by_step, "what was remembered only saves work"
 
-    sessions = []
-    monkeypatch.setattr("jobs.analyze.session_of", lambda *_: sessions.append(spark) or spark)
-    for few, started in ((FEW_GROUPS, []), (3, [spark])):
-        monkeypatch.setattr("jobs.analyze.FEW_GROUPS", few)
+    monkeypatch.setattr("jobs.analyze.session_of", lambda *_: pytest.fail("no session is needed"))
+    pools = []
+    monkeypatch.setattr("jobs.gold.replaying.spawned_pool", lambda count: pools.append(count) or spawned_pool(count))
+    for few, started in ((FEW_GROUPS, []), (3, [2])):
+        monkeypatch.setattr("jobs.gold.replaying.FEW_GROUPS", few)
         forget(warehouse)
-        run(settings, Namespace(once=True))
-        assert gold(warehouse) == step_by_step, "few groups need no session, and many get one"
-        assert sessions == started
+        run(replace(settings, cores=2), Namespace(once=True))
+        assert gold(warehouse) == step_by_step, "many groups are analyzed by several processes"
+        assert pools == started
 
     forget(warehouse)
     parts = []
