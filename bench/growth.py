@@ -72,9 +72,12 @@ def main() -> None:
     parser.add_argument("--memory", default="2g", help="heap of Spark's driver for the fleet")
     parser.add_argument("--places", nargs="*", default=[*PLACES], choices=PLACES, help="where the fleet's tables are")
     parser.add_argument("--executors", type=int, nargs="*", help="measure only clusters of so many executors")
+    limit = "most of the machine's processor time that each executor has, in cores (Linux, as root)"
+    parser.add_argument("--executor-cores", type=float, metavar="CORES", help=limit)
     arguments = parser.parse_args()
     if arguments.executors:
-        executors.measure(Load(records=arguments.records[0]), sorted(arguments.executors))
+        load = Load(records=arguments.records[0])
+        executors.measure(load, sorted(arguments.executors), arguments.executor_cores)
         return
     if arguments.fleet:
         measure(arguments.fleet, arguments.churning, arguments.memory, arguments.places, arguments.starts)

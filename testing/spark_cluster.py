@@ -17,6 +17,7 @@ from jobs.processes.ports import free_ports
 from jobs.setup.jars import jars
 from jobs.setup.java import java_home
 from testing import wheel
+from testing.processor_quota import limited
 from testing.waiting import wait_until
 
 ROOT = Path(__file__).parents[1]
@@ -73,25 +74,33 @@ class StandaloneCluster:
 
 
 @contextmanager
-def standalone(folder: Path, workers: int) -> Iterator[StandaloneCluster]:
-    """Run a cluster. Its executors have the environment variables that this process has now."""
+def standalone(folder: Path, workers: int, cores: float | None = None) -> Iterator[StandaloneCluster]:
+    """Run a cluster. Its executors have the environment variables that this process has now.
+
+    With `cores`, each worker and its executors have at most so much of the machine's processor time.
+    """
     port, page, *pages = map(str, free_ports(2 + workers))
     url, log = f"spark://127.0.0.1:{port}", folder / "log"
     archive = Path(shutil.copy(wheel.build(folder), folder / "regroup.zip"))
-    with ExitStack() as stack:
+    # The limits end last, after the processes.
+    with ExitStack() as limits, ExitStack() as stack:
 
-        def start(name: str, *options: str) -> None:
+        def start(name: str, *options: str) -> int:
             command = [str(BIN / "spark-class"), f"org.apache.spark.deploy.{name}", "--host", "127.0.0.1", *options]
             printed = stack.enter_context(log.open("ab"))
             # The script becomes the JVM.
             process = subprocess.Popen(command, cwd=folder, env=_environment(), stdout=printed, stderr=printed)
             stack.callback(process.wait)
             stack.callback(process.terminate)
+            return process.pid
 
         start("master.Master", "--port", port, "--webui-port", page)
         for number, each in enumerate(pages):
             work = str(folder / str(number))
-            start("worker.Worker", "--webui-port", each, "--cores", "1", "--memory", "2g", "--work-dir", work, url)
+            options = ("--webui-port", each, "--cores", "1", "--memory", "2g", "--work-dir", work, url)
+            worker = start("worker.Worker", *options)
+            if cores is not None:
+                limits.enter_context(limited(worker, cores))
         wait_until(lambda: workers == log.read_text(encoding="utf-8").count("Registering worker"))
         yield StandaloneCluster(url, folder, archive)
 

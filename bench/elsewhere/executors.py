@@ -14,13 +14,16 @@ from testing.spark_cluster import StandaloneCluster, standalone
 COMMANDS = ("ingest", "build")
 
 
-def measure(load: Load, counts: Sequence[int]) -> None:
+def measure(load: Load, counts: Sequence[int], cores: float | None = None) -> None:
     """Print the seconds of each command for each number of executors, and how many times as fast the work was.
 
     The work is the time beyond that of the same command for a topic without records, on one executor, which is Spark's
-    start, the plans and the commits. The tables are below an address, which the executors read and write.
+    start, the plans and the commits. The tables are below an address, which the executors read and write. With `cores`,
+    each executor has at most so much of the machine's processor time, so that the driver and the broker keep the rest
+    however many executors there are.
     """
-    print(f"{load.records:,} records of {load.groups:,} groups")
+    of_each = "" if cores is None else f", {cores:g} cores for each executor"
+    print(f"{load.records:,} records of {load.groups:,} groups{of_each}")
     print(f"{'':10} {'executors':>9} {'seconds':>8} {'with nothing':>13} {'work':>7} {'times as fast':>14}", flush=True)
     with tempfile.TemporaryDirectory(prefix="regroup-executors-") as name:
         folder = Path(name)
@@ -28,7 +31,7 @@ def measure(load: Load, counts: Sequence[int]) -> None:
         with (
             Broker(folder / "broker", overrides=OVERRIDES) as broker,
             Broker(folder / "empty", overrides=OVERRIDES) as empty,
-            standalone(folder / "cluster", max(counts)) as cluster,
+            standalone(folder / "cluster", max(counts), cores) as cluster,
         ):
             write(broker.bootstrap_servers, load)
             create_offsets_topic(empty.bootstrap_servers, load.partitions)

@@ -104,10 +104,10 @@ def test_a_first_build_that_failed_is_repeated(spark, warehouse, monkeypatch, jo
     settings = Settings(warehouse=warehouse)
     replaced = jobs.build.replace_rows
 
-    def failing(session, old, new, path, table):
+    def failing(session, warehouse, table, *rows):
         if table is GENERATIONS:
             raise OSError("the disk")
-        return replaced(session, old, new, path, table)
+        return replaced(session, warehouse, table, *rows)
 
     with monkeypatch.context() as broken:
         broken.setattr(jobs.build, "replace_rows", failing)

@@ -91,7 +91,7 @@ def test_a_group_is_in_no_file_any_more_though_the_erasure_was_ended_or_refused(
 
     # The erase is ended between two tables, and then continued without the removal of old files.
     with monkeypatch.context() as patch:
-        patch.setattr(jobs.erase, "retry_commit", ends_at(2, jobs.erase.retry_commit))
+        patch.setattr(jobs.erase, "commit_by_spark", ends_at(2, jobs.erase.commit_by_spark))
         with pytest.raises(EndedError):
             erase(spark, elsewhere, name, vacuum_days=7.0)
     receipt = erase(spark, elsewhere, name, vacuum_days=7.0)
