@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import time
+from contextlib import nullcontext
 from functools import partial
 
 from pyspark.sql import SparkSession
@@ -45,28 +46,29 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
 
 def _update(settings: Settings) -> None:
     """Bring gold up to date with silver. Start a session only for tables that Spark writes."""
-    if provider() is not None or needs_spark(settings.warehouse, (*INPUTS, *GROUP_TABLES, STORMS, CLUSTER_PATTERNS)):
-        analyze(session_of(settings, "analyze"), settings)
-        return
-    with ReplayingPool(settings.cores) as replaying:
-        analyze(None, settings, replaying=replaying)
+    analyze(None if _is_local(settings) else session_of(settings, "analyze"), settings)
 
 
-def analyze(
-    spark: SparkSession | None, settings: Settings, *, replaying: ReplayingPool | None = None, again: bool = False
-) -> int:
+def _is_local(settings: Settings) -> bool:
+    """Return whether nothing of the analysis needs Spark."""
+    tables = (*INPUTS, *GROUP_TABLES, STORMS, CLUSTER_PATTERNS)
+    return provider() is None and not needs_spark(settings.warehouse, tables)
+
+
+def analyze(spark: SparkSession | None, settings: Settings, *, again: bool = False) -> int:
     """Bring gold up to date with silver and return the number of groups analyzed.
 
     With `again`, analyze every group. A rebuild of silver needs that. Tables with names also get the views over them.
-    In local mode no session is needed; `replaying`, or else this process, then does the work of Spark's tasks. The
-    groups are analyzed in parts of `PART_ROWS` rows, because this process compares old and new rows of a part.
+    In local mode no session is needed: this process, or several others for many groups, do the work of Spark's tasks.
+    The groups are analyzed in parts of `PART_ROWS` rows, because this process compares old and new rows of a part.
     """
     create_tables(spark, settings.warehouse, (*INPUTS, *GROUP_TABLES))
     create_views(settings.warehouse)
-    analyze_next = partial(analyze_part, spark, settings, most_rows=PART_ROWS, replaying=replaying)
-    part = analyze_next(again=again)
-    analysed = part.analysed
-    while part.left:
-        part = analyze_next(with_storms=False)
-        analysed += part.analysed
+    with ReplayingPool(settings.cores) if _is_local(settings) else nullcontext() as replaying:
+        analyze_next = partial(analyze_part, spark, settings, most_rows=PART_ROWS, replaying=replaying)
+        part = analyze_next(again=again)
+        analysed = part.analysed
+        while part.left:
+            part = analyze_next(with_storms=False)
+            analysed += part.analysed
     return analysed

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from concurrent.futures import ProcessPoolExecutor
     from types import TracebackType
 
-FEW_GROUPS = 200
+FEW_GROUPS = 50
 """Number of groups whose gold one process makes in about the time in which others start."""
 
 SHARES = 4
