@@ -81,16 +81,13 @@ def test_reading_ends_with_a_sentence_when_no_worker_starts(
 
 
 @pytest.mark.parametrize("times", [2, ALWAYS])
-@pytest.mark.parametrize("command", ["analyze", "rebuild"])
-def test_other_jobs_are_repeated_and_end_with_a_sentence(
-    matrix, warehouse, tmp_path, recorded, command, times, number
-) -> None:
+def test_a_rebuild_is_repeated_and_ends_with_a_sentence(matrix, warehouse, tmp_path, recorded, times, number) -> None:
     often = "never start" if times == ALWAYS else f"end at their start, {times} times"
-    trial = matrix(f"{command}: Python workers {often}", Trial())
+    trial = matrix(f"rebuild: Python workers {often}", Trial())
     finished("ingest", warehouse, recorded)
     finished("build", warehouse, recorded)
     modules = failing(tmp_path / "modules", PROGRAMS["of tasks"], times)
-    job = Job(command, warehouse, recorded, modules=modules)
+    job = Job("rebuild", warehouse, recorded, modules=modules)
     code = job.end()
     trial.is_hit = (modules / "started").exists()
     assert is_plain(job), job.text()
