@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 
 from jobs.config.errors import UserError
 from jobs.config.settings import Settings
+from jobs.config.terminal import say
 from jobs.gold.analyze_part import analyze_part
 from jobs.gold.bounded_part import PART_ROWS
 from jobs.gold.replaying import ReplayingPool
@@ -23,6 +24,7 @@ from jobs.tables.table_facts import exists
 from pipelines.gold.groups import INPUTS
 from schemas.gold import CLUSTER_PATTERNS, GROUP_TABLES, STORMS
 from schemas.silver import GENERATIONS
+from schemas.written import count
 
 
 def run(settings: Settings, args: argparse.Namespace) -> int:
@@ -60,7 +62,8 @@ def analyze(spark: SparkSession | None, settings: Settings, *, again: bool = Fal
 
     With `again`, analyze every group. A rebuild of silver needs that. Tables with names also get the views over them.
     In local mode no session is needed: this process, or several others for many groups, do the work of Spark's tasks.
-    The groups are analyzed in parts of `PART_ROWS` rows, because this process compares old and new rows of a part.
+    The groups are analyzed in parts of `PART_ROWS` rows, because this process compares old and new rows of a part. A
+    line is printed after each part but the last.
     """
     create_tables(spark, settings.warehouse, (*INPUTS, *GROUP_TABLES))
     create_views(settings.warehouse)
@@ -69,6 +72,7 @@ def analyze(spark: SparkSession | None, settings: Settings, *, again: bool = Fal
         part = analyze_next(again=again)
         analysed = part.analysed
         while part.left:
+            say(f"{count(analysed, 'group')} analyzed, {part.left:,} left")
             part = analyze_next(with_storms=False)
             analysed += part.analysed
     return analysed
