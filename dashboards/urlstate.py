@@ -246,6 +246,14 @@ def _whole(values: dict[str, str], key: str, notices: list[str]) -> int | None:
     return int(text)
 
 
+def live_window(name: str, now: int) -> Window:
+    """Return the span of a relative range, such as `now-1h`. It ends up to a 200th of its width after `now`."""
+    width = SPANS[name][1]
+    # Requests within a 200th of the width get the same range, so they share cached responses.
+    end = -(-now // (width // 200)) * (width // 200)
+    return Window(end - width, end, is_live=True)
+
+
 def window(state: State, now: int, observed: tuple[int, int] | None) -> tuple[Window, str]:
     """Return the span to show, and the value of `from` that names it.
 
@@ -254,15 +262,12 @@ def window(state: State, now: int, observed: tuple[int, int] | None) -> tuple[Wi
     """
     start = state.start
     if not start:
-        start = ALL if observed and observed[1] < now - SPANS["now-1h"][1] else "now-1h"
+        start = ALL if observed and observed[1] < live_window("now-1h", now).start else "now-1h"
     if start == ALL:
         first, last = observed or (now - SPANS["now-1h"][1], now)
         margin = max(1000, (last - first) // 50)
         return Window(first - margin, last + margin, is_live=False), start
     if start in SPANS:
-        width = SPANS[start][1]
-        # Requests within a 200th of the width get the same range, so they share cached responses.
-        end = -(-now // (width // 200)) * (width // 200)
-        return Window(end - width, end, is_live=True), start
+        return live_window(start, now), start
     end = int(state.end) if state.end else max(now, int(start) + 1000)
     return Window(int(start), end, is_live=not state.end), start

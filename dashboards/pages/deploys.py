@@ -12,7 +12,7 @@ from dashboards.pages import deploy_pair
 from dashboards.queries.deploy_store import DeployStore
 from dashboards.queries.store import KnownSpan, Store
 from dashboards.text import amount, instant, visible
-from dashboards.urlstate import ALL, SPANS, State, Window, window
+from dashboards.urlstate import ALL, State, Window, live_window, window
 from dashboards.views import deploy_words as words
 from dashboards.views.components import Cell, empty, evidence_mark, table, tile
 from dashboards.views.ranges import ranges
@@ -72,7 +72,7 @@ def render(store: Store, state: State, now: int) -> list[Component]:
 def _window(state: State, now: int, seen: KnownSpan | None) -> tuple[Window, str]:
     """Return the range: without one in the address the last seven days, or everything if all data is older."""
     if not state.start:
-        is_older = seen is not None and seen.last_at < now - SPANS[DEFAULT][1]
+        is_older = seen is not None and seen.last_at < live_window(DEFAULT, now).start
         state = replace(state, start=ALL if is_older else DEFAULT)
     return window(state, now, (seen.first_at, seen.last_at) if seen else None)
 

@@ -6,6 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dashboards.pages.deploys import _window as deploys_window
+from dashboards.queries.store import KnownSpan
 from dashboards.urlstate import LANES_PINNED, LONGEST_ID, State, Window, group_hash, parse, window
 
 NOW = 1_800_000_000_000
@@ -66,6 +68,21 @@ SOON = -(-NOW // 432_000) * 432_000
 )  # fmt: skip
 def test_the_range_follows_from_the_address_and_what_there_is(search, observed, expected):
     assert expected == window(parse("/", search), NOW, observed)
+
+
+def of_deploys(state, now, seen):
+    first, last = seen
+    known = KnownSpan(first_at=first, last_at=last, until={}, groups=1, rebalancing=0, unknown=0)
+    return deploys_window(state, now, known)
+
+
+@pytest.mark.parametrize("default", [window, of_deploys])
+def test_data_before_the_rounded_start_of_the_default_range_is_shown(default):
+    """Relative ranges end up to a 200th of their width later than now, so they begin later too."""
+    for width in (HOUR, 7 * 24 * HOUR):
+        for last in (NOW - width - 1, NOW - width + 1, NOW - width + width // 200, NOW - width + width // 100):
+            view, _ = default(parse("/", ""), NOW + 1, (last - HOUR, last))
+            assert view.start <= last <= view.end
 
 
 def test_who_looks_at_about_the_same_time_sees_the_same_range():
