@@ -15,9 +15,9 @@ LONGEST_S = 30.0
 
 @contextmanager
 def limited(pid: int, cores: float) -> Iterator[None]:
-    """Give a process, and those that it starts from now on, at most this share of one core or number of cores.
+    """Give a process, and those that it starts from now on, together at most the processor time of so many cores.
 
-    Within the block the process must end, because a group with processes cannot be removed.
+    The process must end before the block does, because a group with processes cannot be removed.
 
     Raises:
         OSError: this user may not create control groups.

@@ -10,6 +10,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
 
+from jobs.gold.gold_inputs import starts_of
 from jobs.tables.delta_io import read, required
 from jobs.tables.engine import connect, show
 from jobs.tables.location import is_elsewhere
@@ -23,8 +24,6 @@ PART_ROWS = 100_000
 EACH = 10
 """Rows of a group besides those of its generations: hours, diagnoses, patterns and advice of a day."""
 
-COLUMNS = ("cluster", "group_id", "joined_at")
-
 
 def fitting(
     spark: SparkSession | None, warehouse: Path, scope: Mapping[Group, int], most_rows: int
@@ -33,7 +32,7 @@ def fitting(
 
     A group has a verdict for each generation since the day of its change. The session may be None for a folder.
     """
-    counts = _generations(spark, warehouse, dict(islice(scope.items(), most_rows // EACH)))
+    counts = _generations(spark, warehouse, dict(islice(scope.items(), max(1, most_rows // EACH))))
     found: dict[Group, int] = {}
     total = 0
     for group, at in scope.items():
@@ -45,29 +44,24 @@ def fitting(
 
 
 def _generations(spark: SparkSession | None, warehouse: Path, scope: Mapping[Group, int]) -> dict[Group, int]:
-    since = pa.table(
-        {
-            "cluster": pa.array([cluster for cluster, _ in scope], pa.string()),
-            "group_id": pa.array([group for _, group in scope], pa.string()),
-            "since_ms": pa.array([at // DAY_MS * DAY_MS for at in scope.values()], pa.int64()),
-        }
-    )
-    found = _by_spark(required(spark), warehouse, since) if is_elsewhere(warehouse) else _in_folder(warehouse, since)
+    starts = {group: at // DAY_MS * DAY_MS for group, at in scope.items()}
+    found = _by_spark(required(spark), warehouse, starts) if is_elsewhere(warehouse) else _in_folder(warehouse, starts)
     return {(row["cluster"], row["group_id"]): row["count"] for row in found.to_pylist()}
 
 
-def _by_spark(spark: SparkSession, warehouse: Path, since: pa.Table) -> pa.Table:
-    starts = F.broadcast(spark.createDataFrame(since))
-    rows = read(spark, warehouse, GENERATIONS).join(starts, ["cluster", "group_id"])
-    late = rows.where(F.unix_millis("joined_at") >= F.col("since_ms"))
+def _by_spark(spark: SparkSession, warehouse: Path, starts: Mapping[Group, int]) -> pa.Table:
+    since = F.broadcast(spark.createDataFrame(starts_of(starts)))
+    rows = read(spark, warehouse, GENERATIONS).join(since, ["cluster", "group_id"])
+    late = rows.where(F.unix_millis("joined_at") >= F.col("told_ms"))
     return late.groupBy("cluster", "group_id").count().toArrow()
 
 
-def _in_folder(warehouse: Path, since: pa.Table) -> pa.Table:
+def _in_folder(warehouse: Path, starts: Mapping[Group, int]) -> pa.Table:
     with connect() as engine:
-        show(engine, "generations", warehouse, GENERATIONS, columns=COLUMNS)
-        engine.register("since", since)
+        # Files that end before the first change are not opened.
+        show(engine, "generations", warehouse, GENERATIONS, ("joined_at", min(starts.values())))
+        engine.register("told", starts_of(starts))
         return engine.sql(
-            "SELECT cluster, group_id, count(*) AS count FROM generations JOIN since USING (cluster, group_id) "
-            "WHERE epoch_ms(joined_at) >= since_ms GROUP BY cluster, group_id"
+            "SELECT cluster, group_id, count(*) AS count FROM generations JOIN told USING (cluster, group_id) "
+            "WHERE epoch_ms(joined_at) >= told_ms GROUP BY cluster, group_id"
         ).to_arrow_table()

@@ -74,7 +74,7 @@ def gold_stored(warehouse: Path, scope: Mapping[Group, int], tables: Sequence[Ta
             earlier = EARLIER_MS.get(table.name, 0)
             starts = {group: (since - earlier) // DAY_MS * DAY_MS for group, since in scope.items()}
             _register_starts(engine, starts)
-            show(engine, "stored", warehouse, table, groups=_starts(scope))
+            show(engine, "stored", warehouse, table, groups=starts_of(scope))
             found[table] = engine.sql(
                 f"SELECT {quoted(table.names)} FROM stored JOIN told USING (cluster, group_id) "  # noqa: S608
                 f"WHERE epoch_ms({TIME_COLUMNS[table.name]}) >= told_ms"
@@ -84,10 +84,11 @@ def gold_stored(warehouse: Path, scope: Mapping[Group, int], tables: Sequence[Ta
 
 def _register_starts(engine: DuckDBPyConnection, instants: Mapping[Group, int]) -> None:
     """Register a timestamp for each group as the view `told`."""
-    engine.register("told", _starts(instants))
+    engine.register("told", starts_of(instants))
 
 
-def _starts(instants: Mapping[Group, int]) -> pa.Table:
+def starts_of(instants: Mapping[Group, int]) -> pa.Table:
+    """Return a timestamp in ms for each group, as rows of cluster, group_id and told_ms."""
     rows = [{"cluster": cluster, "group_id": group, "told_ms": at} for (cluster, group), at in instants.items()]
     kind = pa.schema([("cluster", pa.string()), ("group_id", pa.string()), ("told_ms", pa.int64())])
     return pa.Table.from_pylist(rows, kind)

@@ -16,7 +16,7 @@ import pyarrow as pa
 from jobs.gold.gold_inputs import Files, silver_of
 from jobs.processes.spawned_pool import interrupts_ignored, spawned_pool
 from jobs.processes.worker_process import NICER, WorkerProcess
-from jobs.tables.engine import connect, disable_file_cache
+from jobs.tables.engine import disable_file_cache, use_one_thread
 from pipelines.gold.groups import Group, Known, gold_of_few
 from pipelines.gold.rows import AnalysisConfig
 from schemas.gold import GROUP_TABLES
@@ -123,7 +123,5 @@ def _share(
     files: Files, known: Known, config: AnalysisConfig, tables: Sequence[Table], scope: Mapping[Group, int]
 ) -> list[pa.Table]:
     disable_file_cache()
-    with connect() as engine:
-        # Each core has a process.
-        engine.execute("SET GLOBAL threads = 1")
+    use_one_thread()
     return replayed(files, scope, known, config, tables)

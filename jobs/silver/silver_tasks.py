@@ -21,7 +21,7 @@ from dashboards.lake.lake import milliseconds
 from jobs.config.settings import Settings
 from jobs.processes.spawned_pool import interrupts_ignored, spawned_pool
 from jobs.spark.spark import tasks_at_once
-from jobs.tables.engine import connect, disable_file_cache, quoted, show
+from jobs.tables.engine import connect, disable_file_cache, quoted, show, use_one_thread
 from jobs.tables.memory import no_collection
 from jobs.tables.new_rows import NewRows, collected
 from jobs.tables.output import Output, ddl, folders_of, schema
@@ -150,17 +150,14 @@ def _of_task(
     output: Output,
     numbers: Iterable[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
-    with connect() as engine:
-        # Each core already runs a task.
-        engine.execute("SET GLOBAL threads = 1")
+    use_one_thread()
     mine = (shares[number] for batch in numbers for number in batch.column(0).to_pylist())
     return _rows(warehouse, mine, making, output)
 
 
 def _of_process(warehouse: Path, making: Making, output: Output, points: pa.Table) -> pa.Table:
     disable_file_cache()
-    with connect() as engine:
-        engine.execute("SET GLOBAL threads = 1")
+    use_one_thread()
     return pa.Table.from_batches(_rows(warehouse, [points], making, output), schema(SILVER))
 
 

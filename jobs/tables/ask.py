@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from jobs.tables import named_tables
 from jobs.tables.engine import connect, show
-from jobs.tables.location import location
+from jobs.tables.location import is_elsewhere
 from jobs.tables.paths import TableName, table_path
 from pipelines.arrow_types import TYPES
 from schemas.tables import Table
@@ -17,7 +17,7 @@ from schemas.tables import Table
 
 def ask(warehouse: Path, query: str, tables: Sequence[Table]) -> pa.Table:
     """Return the result of SQL that both engines can run, with the tables' names in braces. Timestamps are UTC."""
-    if location(warehouse) is not None:
+    if is_elsewhere(warehouse):
         names = {table.name: TableName(table_path(warehouse, table)) for table in tables}
         found = named_tables.ask(query, names)
     else:

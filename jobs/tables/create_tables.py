@@ -24,7 +24,7 @@ from jobs.tables.catalog.checks import add_check
 from jobs.tables.conflicts import CONFLICTS
 from jobs.tables.delta_io import WRITERS, required
 from jobs.tables.disk.hard_links import has_hard_links
-from jobs.tables.location import location
+from jobs.tables.location import is_elsewhere
 from jobs.tables.paths import TableName, named_by_path, table_path
 from jobs.tables.transactions import is_local, table_lock
 from pipelines.arrow_types import schema_of
@@ -80,7 +80,7 @@ def create_tables(
             create(warehouse, table)
     if not by_spark:
         return
-    if location(warehouse) is not None:
+    if is_elsewhere(warehouse):
         with ThreadPoolExecutor(WRITERS) as pool:
             names = [TableName(table_path(warehouse, table)) for table in by_spark]
             list(pool.map(lambda name, table: _ensure(name, table, constrains=constrains), names, by_spark))

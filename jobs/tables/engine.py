@@ -97,6 +97,12 @@ def disable_file_cache() -> None:
     _asked.keeps = False
 
 
+def use_one_thread() -> None:
+    """Let all queries of this process use one thread, because processes run on the other cores."""
+    with connect() as engine:
+        engine.execute("SET GLOBAL threads = 1")
+
+
 @cache
 def _instance() -> DuckDBPyConnection:
     # Not cached, because the operating system caches files already, and frees that memory when it is short.

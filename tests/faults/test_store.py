@@ -18,7 +18,7 @@ from testing.object_store import S3Server
 from testing.waiting import wait_until
 from tests.faults.matrix import Trial
 from tests.faults.process import Job
-from tests.faults.tables import Difference
+from tests.faults.test_build import compared
 from tests.jobs.s3.conftest import commands, serving
 from tests.jobs.s3.test_s3_address import ADDRESS, TABLES, rows
 
@@ -82,12 +82,5 @@ def test_jobs_killed_after_any_object_end_in_the_rows_of_a_local_run(
                 assert 0 == process.run(command, *at), process.printed
         expected, found = rows(str(local), tables), rows(ADDRESS, tables)
         for trial in trials:
-            trial.found = differing(expected, found)
+            trial.found = compared(expected, found)
         assert expected == found
-
-
-def differing(expected: dict[str, list[str]], found: dict[str, list[str]]) -> Difference:
-    """Return the numbers of rows that only one of them has."""
-    pairs = [(set(expected[name]), set(found[name])) for name in expected]
-    lost, more = sum(len(old - new) for old, new in pairs), sum(len(new - old) for old, new in pairs)
-    return Difference(lost=lost, duplicated=more, is_identical=expected == found)
