@@ -16,7 +16,11 @@ BROWSER = (
 
 @contextmanager
 def serving(warehouse: Path | str) -> Iterator[str]:
-    """The pages over a warehouse, in a process of their own; yields their address."""
+    """The pages over a warehouse, in a process of their own; yields their address.
+
+    Raises:
+        AssertionError: they did not start, or they ended with an error or wrote one; the message has what they wrote.
+    """
     command = [
         sys.executable,
         "-W",
@@ -38,4 +42,4 @@ def serving(warehouse: Path | str) -> Iterator[str]:
         finally:
             process.terminate()
             errors = process.communicate(timeout=120)[1]
-    assert (process.returncode, errors) == (0, "")
+    assert (process.returncode, errors) == (0, ""), f"The pages ended with {process.returncode} and wrote: {errors!r}"

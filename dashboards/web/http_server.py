@@ -153,7 +153,7 @@ def bound(application: Any, *, host: str, port: int, threads: int = THREADS, lar
     """
     # A browser requests all files of a page at once, so some requests always wait; that needs no log line.
     logging.getLogger("waitress.queue").setLevel(logging.ERROR)
-    return PagesServer(
+    server = PagesServer(
         application,
         host=host,
         port=port,
@@ -169,6 +169,10 @@ def bound(application: Any, *, host: str, port: int, threads: int = THREADS, lar
         asyncore_use_poll=True,
         log_socket_errors=False,
     )
+    # A stop ends the requests that still run or wait. Waitress logs their number as a warning; errors are still logged.
+    server.task_dispatcher.logger = logging.getLogger("waitress.tasks")
+    server.task_dispatcher.logger.setLevel(logging.ERROR)
+    return server
 
 
 def respond(start: Callable[..., Any], status: str, kind: str, body: bytes, *more: tuple[str, str]) -> list[bytes]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from http.client import HTTPConnection
 from threading import Event, Thread
 
@@ -13,9 +13,9 @@ import pytest
 
 from dashboards.app import create_app
 from dashboards.lake.lake import LocalLake
-from dashboards.web.http_server import HEADER_S, REQUEST_S, RESPONSE_S, WAITING_MOST, bound
+from dashboards.web.http_server import HEADER_S, REQUEST_S, RESPONSE_S, THREADS, WAITING_MOST, bound
 from dashboards.web.requests import LARGEST
-from tests.ui.web.half_open import BODY, HEAD, KINDS, closed_after, connect, held
+from tests.ui.web.half_open import BODY, HEAD, KINDS, WHOLE, closed_after, connect, held
 
 pytestmark = pytest.mark.slow
 
@@ -103,6 +103,24 @@ def test_a_request_that_is_running_is_not_given_up_for_connections_that_only_wai
             are_held.set()
             assert b"ok\n" == reader.getresponse().read()
         reader.close()
+
+
+def test_a_stop_during_requests_logs_nothing(caplog) -> None:
+    served, answered = Event(), Event()
+
+    def waits(environ, start):
+        served.set()
+        answered.wait(60)
+        start("200 OK", [("Content-Length", "0")])
+        return []
+
+    with ExitStack() as stack:
+        stack.callback(answered.set)
+        with running(waits) as port:
+            for _ in range(THREADS + 5):
+                stack.enter_context(connect(port, WHOLE))
+            assert served.wait(60)
+        assert [] == caplog.records
 
 
 @pytest.mark.parametrize(("begun", "each", "seconds"), [(b"", b"", 1.0), (HEAD, b"x", 1.0), (BODY, b"x", 2.0)])
