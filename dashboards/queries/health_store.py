@@ -67,7 +67,7 @@ SELECT job, run_id, started_at, told_at, ended_at, outcome, error, part_of, regr
 FROM (
     SELECT *, row_number() OVER (PARTITION BY job, run_id ORDER BY told_at DESC) AS newest
     FROM job_runs WHERE told_at >= $since
-) told
+) reported
 WHERE newest = 1 ORDER BY position, job LIMIT $cap
 """
 
@@ -91,8 +91,8 @@ ORDER BY pattern = 'offsets_partition_down' DESC, started_at DESC, cluster, patt
 
 # A replayed capture gives rows of its log and its polls, but no coverage of them.
 READ = {
-    "log": ("coordinator_events", "SELECT 1 AS told FROM coordinator_events LIMIT $cap"),
-    "poll": ("admin_observations", "SELECT 1 AS told FROM admin_observations WHERE kind = 'group_list' LIMIT $cap"),
+    "log": ("coordinator_events", "SELECT 1 AS found FROM coordinator_events LIMIT $cap"),
+    "poll": ("admin_observations", "SELECT 1 AS found FROM admin_observations WHERE kind = 'group_list' LIMIT $cap"),
 }
 
 

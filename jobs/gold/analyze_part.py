@@ -100,8 +100,8 @@ def analyze_part(
         known = _known(warehouse)
         snapshots = {t.name: snapshot(warehouse, t) for t in INPUTS}
         now = {
-            "standing": snapshots,
-            "told": {"observed": known.observed, "terms": asdict(config), "tables": sorted(TIME_COLUMNS)},
+            "snapshots": snapshots,
+            "settings": {"observed": known.observed, "terms": asdict(config), "tables": sorted(TIME_COLUMNS)},
             "until_ms": known.until_ms,
             "marks": [list(mark) for mark in _listed(known)],
             "pods": known.pod_digests,
@@ -110,7 +110,7 @@ def analyze_part(
             update_storms(spark, settings, again=again)
             update_cluster_patterns(spark, warehouse)
     before = _remembered(memory)
-    is_new = again or before is None or before["told"] != json.loads(json.dumps(now["told"]))
+    is_new = again or before is None or before["settings"] != json.loads(json.dumps(now["settings"]))
     changes = _all(warehouse) if is_new or before is None else _affected(warehouse, before, snapshots, known, tables)
     scope = _waiting(None if is_new else before, changes)
     if most_rows is None:
@@ -213,7 +213,7 @@ def _remembered(memory: Path) -> dict[str, Any] | None:
     except (FileNotFoundError, json.JSONDecodeError):
         return None
     # The format of an earlier version of Regroup is ignored.
-    return found if "standing" in found else None
+    return found if "snapshots" in found else None
 
 
 def _waiting(before: Mapping[str, Any] | None, changes: Iterable[Change]) -> Scope:
@@ -257,7 +257,7 @@ def _affected(
         yield from _after_pods(warehouse, before.get("pods") or {}, known.pod_digests)
     for table in INPUTS:
         try:
-            then = TableSnapshot(*before["standing"][table.name])
+            then = TableSnapshot(*before["snapshots"][table.name])
             changes = changed_groups(warehouse, table, table.names, TIMES[table.name], then, snapshots[table.name])
         except GoneError:
             yield from _all(warehouse)

@@ -52,7 +52,7 @@ def _generations(spark: SparkSession | None, warehouse: Path, scope: Mapping[Gro
 def _by_spark(spark: SparkSession, warehouse: Path, starts: Mapping[Group, int]) -> pa.Table:
     since = F.broadcast(spark.createDataFrame(starts_of(starts)))
     rows = read(spark, warehouse, GENERATIONS).join(since, ["cluster", "group_id"])
-    late = rows.where(F.unix_millis("joined_at") >= F.col("told_ms"))
+    late = rows.where(F.unix_millis("joined_at") >= F.col("since_ms"))
     return late.groupBy("cluster", "group_id").count().toArrow()
 
 
@@ -60,8 +60,8 @@ def _in_folder(warehouse: Path, starts: Mapping[Group, int]) -> pa.Table:
     with connect() as engine:
         # Files that end before the first change are not opened.
         show(engine, "generations", warehouse, GENERATIONS, ("joined_at", min(starts.values())))
-        engine.register("told", starts_of(starts))
+        engine.register("starts", starts_of(starts))
         return engine.sql(
-            "SELECT cluster, group_id, count(*) AS count FROM generations JOIN told USING (cluster, group_id) "
-            "WHERE epoch_ms(joined_at) >= told_ms GROUP BY cluster, group_id"
+            "SELECT cluster, group_id, count(*) AS count FROM generations JOIN starts USING (cluster, group_id) "
+            "WHERE epoch_ms(joined_at) >= since_ms GROUP BY cluster, group_id"
         ).to_arrow_table()

@@ -49,8 +49,8 @@ def silver_of(files: Files, scope: Mapping[Group, int], config: AnalysisConfig) 
         _register_starts(engine, {group: cut_ms(since, config) for group, since in scope.items()})
         engine.execute(
             "CREATE TEMP TABLE starts AS SELECT cluster, group_id, "  # noqa: S608 - our own names
-            "coalesce(max(epoch_ms(joined_at)) FILTER (WHERE epoch_ms(joined_at) < told_ms), told_ms) AS from_ms "
-            f"FROM told LEFT JOIN {GENERATIONS.name} USING (cluster, group_id) GROUP BY cluster, group_id, told_ms"
+            "coalesce(max(epoch_ms(joined_at)) FILTER (WHERE epoch_ms(joined_at) < since_ms), since_ms) AS from_ms "
+            f"FROM instants LEFT JOIN {GENERATIONS.name} USING (cluster, group_id) GROUP BY cluster, group_id, since_ms"
         )
         ((least,),) = engine.sql("SELECT to_timestamp(min(from_ms) / 1000) FROM starts").fetchall()
         return {
@@ -76,19 +76,19 @@ def gold_stored(warehouse: Path, scope: Mapping[Group, int], tables: Sequence[Ta
             _register_starts(engine, starts)
             show(engine, "stored", warehouse, table, groups=starts_of(scope))
             found[table] = engine.sql(
-                f"SELECT {quoted(table.names)} FROM stored JOIN told USING (cluster, group_id) "  # noqa: S608
-                f"WHERE epoch_ms({TIME_COLUMNS[table.name]}) >= told_ms"
+                f"SELECT {quoted(table.names)} FROM stored JOIN instants USING (cluster, group_id) "  # noqa: S608
+                f"WHERE epoch_ms({TIME_COLUMNS[table.name]}) >= since_ms"
             ).to_arrow_table()
     return found
 
 
 def _register_starts(engine: DuckDBPyConnection, instants: Mapping[Group, int]) -> None:
-    """Register a timestamp for each group as the view `told`."""
-    engine.register("told", starts_of(instants))
+    """Register a timestamp for each group as the view `instants`."""
+    engine.register("instants", starts_of(instants))
 
 
 def starts_of(instants: Mapping[Group, int]) -> pa.Table:
-    """Return a timestamp in ms for each group, as rows of cluster, group_id and told_ms."""
-    rows = [{"cluster": cluster, "group_id": group, "told_ms": at} for (cluster, group), at in instants.items()]
-    kind = pa.schema([("cluster", pa.string()), ("group_id", pa.string()), ("told_ms", pa.int64())])
+    """Return a timestamp in ms for each group, as rows of cluster, group_id and since_ms."""
+    rows = [{"cluster": cluster, "group_id": group, "since_ms": at} for (cluster, group), at in instants.items()]
+    kind = pa.schema([("cluster", pa.string()), ("group_id", pa.string()), ("since_ms", pa.int64())])
     return pa.Table.from_pylist(rows, kind)

@@ -19,7 +19,7 @@ from jobs.tables.changed_rows import TableSnapshot
 from pipelines.gold.storms.disturbances import Disturbance
 from schemas.states import Evidence
 
-VERSION = 5
+VERSION = 6
 """Increase this number with each change of the definition of a disturbance, or of its cached fields."""
 
 TYPES = {int: pa.int64(), int | None: pa.int64(), bool: pa.bool_()}
@@ -53,12 +53,12 @@ class Memory:
             return cls.empty()
         if metadata["version"] != VERSION or table.schema.names != SCHEMA.names:
             return cls.empty()
-        snapshots = {name: TableSnapshot(*each) for name, each in metadata["standing"].items()}
+        snapshots = {name: TableSnapshot(*each) for name, each in metadata["snapshots"].items()}
         return cls(snapshots=snapshots, disturbances=table.cast(SCHEMA))
 
     def save(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
-        metadata = json.dumps({"version": VERSION, "standing": self.snapshots})
+        metadata = json.dumps({"version": VERSION, "snapshots": self.snapshots})
         part = path.with_suffix(".part")
         pq.write_table(self.disturbances.replace_schema_metadata({"regroup": metadata}), part)
         part.replace(path)

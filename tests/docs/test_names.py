@@ -17,8 +17,11 @@ OLD = {
 
 KEPT = {
     "told_at": "a column",
+    "seats": "a key of stored resume points, and a topic of recordings",
 }
-"""Identifiers that contain such a word, and why."""
+"""Identifiers and values that contain such a word, and why."""
+
+NAMED_IN_SQL = re.compile(r"\b(?:AS|FROM|JOIN)\s+(\w+)|\)\s+(\w+)\s*$", re.MULTILINE)
 
 LONGEST = 120
 ASSETS = ROOT / "dashboards" / "assets"
@@ -29,10 +32,15 @@ def words(identifier: str) -> set[str]:
 
 
 def identifiers(source: str) -> set[str]:
-    """Return all names in Python source: of classes, functions, arguments, variables and attributes."""
+    """Return all names in Python source: of classes, functions, arguments, variables and attributes, names in SQL texts,
+    and values that could be names, such as keys.
+    """
     fields = ("name", "id", "attr", "arg", "asname")
-    nodes = [node for node in ast.walk(ast.parse(source)) if not isinstance(node, ast.Constant)]
-    return {name for node in nodes for field in fields if isinstance(name := getattr(node, field, None), str)}
+    nodes = list(ast.walk(ast.parse(source)))
+    texts = [node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+    in_sql = {name for text in texts for pair in NAMED_IN_SQL.findall(text) for name in pair if name}
+    named = {name for node in nodes for field in fields if isinstance(name := getattr(node, field, None), str)}
+    return named | in_sql | {text for text in texts if text.isidentifier()}
 
 
 def test_no_identifier_has_a_word_that_the_vocabulary_replaced() -> None:

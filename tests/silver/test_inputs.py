@@ -33,7 +33,7 @@ from testing.warehouses.rebuilding import batches, silver_of
 @pytest.fixture(scope="module")
 def stored(tmp_path_factory):
     """Write bronze and silver of a recorded churn, in several files each; return the folder and silver's rows."""
-    folder, given = tmp_path_factory.mktemp("standing"), batches("eager_churn", count=4)
+    folder, given = tmp_path_factory.mktemp("stored"), batches("eager_churn", count=4)
     rows = silver_of(given, "eager_churn")
     for table in SILVER:
         write(folder, table, stored_rows(rows[table.name], table))

@@ -44,7 +44,7 @@ def two_deploys(now: int) -> str:
 @pytest.fixture(scope="module")
 def described(tmp_path_factory, now) -> Iterator[str]:
     """The address of pages over a warehouse with all kinds of rows, including advice and diagnoses."""
-    folder: Path = tmp_path_factory.mktemp("told")
+    folder: Path = tmp_path_factory.mktemp("states")
     sample.write(folder, sample.everyday(now))
     group = EagerGroup(members=10, partitions=50, notice_ms=2_800, callback_ms=20_000)
     for index in range(10):
