@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
-import pyarrow as pa
 from duckdb import DuckDBPyConnection
 
 from dashboards.lake.lake import milliseconds
-from jobs.tables.engine import connect, quoted, show
+from jobs.gold.storm_silver import BEFORE_MS, TIMES, StormSilver, named
+from jobs.tables.engine import connect, quoted
 from pipelines.gold.diagnosis.verdicts import sums
 from pipelines.gold.pod_ends import NO_PODS, PodIndex
 from pipelines.gold.rebalance_causes import RebalanceCauses, rebalance_causes
@@ -22,7 +21,7 @@ from pipelines.gold.storms.storms import Storm
 from schemas.rows import GroupHistory, VerdictSumRow
 from schemas.silver import GENERATION_MEMBERS, GENERATIONS, GROUP_EVENTS, STALLS
 from schemas.tables import Table
-from schemas.thresholds import DAY_MS, HOUR_MS
+from schemas.thresholds import HOUR_MS
 
 JUDGED = 100
 """Groups of a storm to diagnose, hardest hit first. More give the same result and cost seconds per batch."""
@@ -33,18 +32,9 @@ FEWEST = 40
 AT_ONCE = 25
 """Groups whose rows are Python objects at the same time."""
 
-BEFORE_MS = 7 * DAY_MS
-"""Time before the storm that diagnoses read, in ms."""
-
 AFTER_MS = WINDOW_MS
 """Calm time after which a storm is over, in ms. Later events do not change the causes of its rebalances."""
 
-TIMES = {
-    GENERATIONS: "joined_at",
-    GENERATION_MEMBERS: "valid_from_at",
-    STALLS: "stopped_at_latest",
-    GROUP_EVENTS: "event_at",
-}
 COLUMNS = {
     GENERATIONS: (
         "group_id", "incarnation", "generation_id", "prepared_at", "joined_at", "join_ms", "completed_at", "group_type",
@@ -107,7 +97,7 @@ class StormCauses(NamedTuple):
     pod_changes: list[str]
 
 
-def causes(warehouse: Path, storm: Storm, hardest_first: Sequence[str], pods: PodIndex = NO_PODS) -> StormCauses:
+def causes(silver: StormSilver, storm: Storm, hardest_first: Sequence[str], pods: PodIndex = NO_PODS) -> StormCauses:
     """Return the causes for at most `JUDGED` groups. `pods` are the pods of the cluster.
 
     Rebalances that never completed have no diagnosis and are left out.
@@ -117,7 +107,7 @@ def causes(warehouse: Path, storm: Storm, hardest_first: Sequence[str], pods: Po
     with connect() as engine:
         for table, time in TIMES.items():
             since = time, storm.started_at - BEFORE_MS
-            show(engine, table.name, warehouse, table, since, groups=named(storm.cluster, groups))
+            silver.show(engine, table.name, table, since, groups=named(storm.cluster, groups))
         _choose(engine, storm, groups)
         for first in range(0, len(groups), AT_ONCE):
             found |= _diagnosed(engine, storm, groups[first : first + AT_ONCE], pods)
@@ -125,14 +115,6 @@ def causes(warehouse: Path, storm: Storm, hardest_first: Sequence[str], pods: Po
     during = [j for j in judged if storm.started_at <= j.row["joined_at"] <= storm.last_at]
     ended = {(end.change["marked_at"], end.change["text"]) for j in during for d in j.ended if (end := d.pod)}
     return StormCauses(_diagnosed_rebalances(storm, found), sums(during), [text for _, text in sorted(ended)])
-
-
-def named(cluster: str, groups: Iterable[str]) -> pa.Table:
-    """Return groups of a cluster as rows with cluster and group_id."""
-    names = sorted(groups)
-    return pa.table(
-        {"cluster": pa.array([cluster] * len(names), pa.string()), "group_id": pa.array(names, pa.string())}
-    )
 
 
 def _diagnosed_rebalances(storm: Storm, found: Mapping[str, RebalanceCauses]) -> list[DiagnosedRebalance]:

@@ -19,6 +19,7 @@ from jobs.config.settings import Settings
 from jobs.gold.storm_causes import AT_ONCE
 from jobs.gold.storm_facts import facts
 from jobs.gold.storm_memory import SCHEMA, Group, Memory, Snapshots, disturbances_of
+from jobs.gold.storm_silver import silver_of_storms
 from jobs.spark.spark import for_few_rows
 from jobs.tables.as_of import version_of
 from jobs.tables.changed_rows import GoneError, changed_groups, snapshot
@@ -35,6 +36,7 @@ from pipelines.gold.storms.disturbances import MEMORY_MS, WINDOW_MS, Disturbance
 from pipelines.gold.storms.frame import disturbances_of_groups
 from pipelines.gold.storms.incremental import StormScan
 from pipelines.gold.storms.storm_rows import described_again, is_described, storm_row
+from pipelines.gold.storms.storms import Storm
 from schemas.gold import MARKS, STORMS
 from schemas.rows import GenerationRow, GroupEventRow, MarkRow, StormRow
 from schemas.silver import GENERATIONS, GROUP_EVENTS, GROUPS
@@ -230,6 +232,7 @@ def _scan_cluster(
     changed_at = sorted(m["marked_at"] for m in every if m["change"] not in (None, PodChange.STARTED))
     before = {row["storm_id"]: row for row in storm_scan.replaced}
     out: list[StormRow] = []
+    new: list[Storm] = []
     for storm in storms:
         row = before.get(storm.storm_id)
         later = min((at for group in storm.group_ids if (at := changes.get(group)) is not None), default=None)
@@ -239,5 +242,7 @@ def _scan_cluster(
         if row is not None and is_same and not has_pods and is_described(storm, row, marks):
             out.append(described_again(storm, row, until))
         else:
-            out.append(storm_row(storm, until, facts(warehouse, storm, marks, pods), marks))
+            new.append(storm)
+    for part, silver in silver_of_storms(warehouse, new):
+        out += [storm_row(storm, until, facts(silver, storm, marks, pods), marks) for storm in part]
     return storm_scan, out

@@ -8,6 +8,7 @@ import pytest
 from deltalake import write_deltalake
 
 from jobs.gold.storm_facts import facts
+from jobs.gold.storm_silver import StormSilver
 from jobs.tables.paths import table_path
 from pipelines.gold.storms.disturbances import Disturbance
 from pipelines.gold.storms.storms import Storm
@@ -96,7 +97,7 @@ def test_the_sum_is_what_the_rows_say(tmp_path, seed) -> None:
         cluster=CLUSTER, scope=StormScope.GROUP, disturbances=disturbances, detected_at=begin, last_at=end, needed=3,
         window_ms=MINUTE, expected_per_day=1.0, group_ids=set(HIT), first_group=HIT[0],
     )  # fmt: skip
-    cost = facts(tmp_path, storm).cost
+    cost = facts(StormSilver(warehouse=tmp_path), storm).cost
     expected = by_hand(generations, stalls, begin, end)
     assert expected[0] > 0
     assert (cost.rebalances, cost.lost, cost.lost_max) == expected[:3]
