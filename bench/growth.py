@@ -7,8 +7,8 @@ batch before is in silver. The batches of the second half are measured.
 
 With `--fleet 100000`, only one fleet of so many groups is measured: `build`, `analyze` and the search for storms, with
 tables in a folder and with tables below an address, which Spark reads and writes (`bench.elsewhere`). No Kafka.
-With `--executors 1 2`, only `ingest` and the first `build` on a standalone cluster of so many executors are measured,
-with the first of `--records`.
+With `--executors 1 2`, only `ingest`, the first `build` and `rebuild` (or `--commands`) on a standalone cluster of so
+many executors are measured, with the first of `--records`.
 """
 
 from __future__ import annotations
@@ -72,12 +72,18 @@ def main() -> None:
     parser.add_argument("--memory", default="2g", help="heap of Spark's driver for the fleet")
     parser.add_argument("--places", nargs="*", default=[*PLACES], choices=PLACES, help="where the fleet's tables are")
     parser.add_argument("--executors", type=int, nargs="*", help="measure only clusters of so many executors")
+    parser.add_argument(
+        "--commands", nargs="*", default=[*executors.COMMANDS], choices=executors.COMMANDS, help="what executors run"
+    )
+    parser.add_argument(
+        "--rounds-per-generation", type=int, default=20, help="rounds of commits in each generation, for the executors"
+    )
     limit = "most of the machine's processor time that each executor has, in cores (Linux, as root)"
     parser.add_argument("--executor-cores", type=float, metavar="CORES", help=limit)
     arguments = parser.parse_args()
     if arguments.executors:
-        load = Load(records=arguments.records[0])
-        executors.measure(load, sorted(arguments.executors), arguments.executor_cores)
+        load = Load(records=arguments.records[0], rounds_per_generation=arguments.rounds_per_generation)
+        executors.measure(load, sorted(arguments.executors), arguments.commands, arguments.executor_cores)
         return
     if arguments.fleet:
         measure(arguments.fleet, arguments.churning, arguments.memory, arguments.places, arguments.starts)

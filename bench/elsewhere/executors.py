@@ -1,4 +1,4 @@
-"""Ingest and the first build on a standalone cluster of Spark with more and more executors of one core."""
+"""Ingest, the first build and a rebuild on a standalone cluster of Spark with more and more executors of one core."""
 
 from __future__ import annotations
 
@@ -11,11 +11,13 @@ from bench.load import OVERRIDES, Load, create_offsets_topic, write
 from jobs.lab.broker import Broker
 from testing.spark_cluster import StandaloneCluster, standalone
 
-COMMANDS = ("ingest", "build")
+COMMANDS = ("ingest", "build", "rebuild")
 
 
-def measure(load: Load, counts: Sequence[int], cores: float | None = None) -> None:
+def measure(load: Load, counts: Sequence[int], commands: Sequence[str] = COMMANDS, cores: float | None = None) -> None:
     """Print the seconds of each command for each number of executors, and how many times as fast the work was.
+
+    The first command must be `ingest`, because the others read what it wrote.
 
     The work is the time beyond that of the same command for a topic without records, on one executor, which is Spark's
     start, the plans and the commits. The tables are below an address, which the executors read and write. With `cores`,
@@ -36,20 +38,26 @@ def measure(load: Load, counts: Sequence[int], cores: float | None = None) -> No
             write(broker.bootstrap_servers, load)
             create_offsets_topic(empty.bootstrap_servers, load.partitions)
             first: dict[str, float] = {}
-            idle = dict(_seconds(cluster, folder / "idle", empty.bootstrap_servers, 1))
+            idle = dict(_seconds(cluster, commands, folder / "idle", empty.bootstrap_servers, 1))
             for count in counts:
-                for command, seconds in _seconds(cluster, folder / f"{count}", broker.bootstrap_servers, count):
+                took = _seconds(cluster, commands, folder / f"{count}", broker.bootstrap_servers, count)
+                for command, seconds in took:
                     work = seconds - idle[command]
                     faster = first.setdefault(command, work) / work
                     row = f"{seconds:8.1f} {idle[command]:13.1f} {work:7.1f} {faster:14.2f}"
                     print(f"{command:10} {count:9} {row}", flush=True)
 
 
-def _seconds(cluster: StandaloneCluster, folder: Path, servers: str, count: int) -> Iterator[tuple[str, float]]:
+def _seconds(
+    cluster: StandaloneCluster, commands: Sequence[str], folder: Path, servers: str, count: int
+) -> Iterator[tuple[str, float]]:
     """Yield each command and its seconds, for an empty warehouse."""
-    for command in COMMANDS:
-        options = ["--once", "--warehouse", str(folder / "states"), "--tables", str(folder / "tables")]
-        source = ["--bootstrap-servers", servers] if command == "ingest" else []
+    for command in commands:
+        options = ["--warehouse", str(folder / "states"), "--tables", str(folder / "tables")]
+        if command != "rebuild":
+            options.append("--once")
+        if command == "ingest":
+            options += ["--bootstrap-servers", servers]
         began = time.monotonic()
-        cluster.submit(command, *options, *source, options={"spark.cores.max": str(count)})
+        cluster.submit(command, *options, options={"spark.cores.max": str(count)})
         yield command, time.monotonic() - began
