@@ -10,7 +10,7 @@ from duckdb import DuckDBPyConnection
 
 from dashboards.lake.lake import milliseconds, moment
 from jobs.gold.storm_causes import causes
-from jobs.gold.storm_silver import MEMBER, StormSilver, named
+from jobs.gold.storm_silver import COMPARED, MEMBER, StormSilver, named
 from jobs.tables.engine import connect
 from pipelines.gold.marks_nearby import before, groups_of
 from pipelines.gold.pod_ends import NO_PODS, PodIndex
@@ -22,9 +22,6 @@ from schemas.rows import MarkRow
 from schemas.silver import GENERATION_MEMBERS, GENERATIONS, STALLS
 from schemas.states import StormScope
 from schemas.thresholds import HOUR_MS
-
-COMPARED = ("assignor", "rebalance_mode", "group_protocol")
-"""Columns of a group's generation in force that are compared with those of other groups."""
 
 
 def facts(silver: StormSilver, storm: Storm, marks: Sequence[MarkRow] = (), pods: PodIndex = NO_PODS) -> StormFacts:
@@ -120,11 +117,9 @@ def _members(silver: StormSilver, storm: Storm, *, among_all: bool) -> list[dict
         if among_all:
             silver.show_members_in_force(engine, "found", storm)
         else:
-            groups, until = (
-                named(storm.cluster, storm.group_ids),
-                f"valid_from_at <= timestamp_millis({storm.last_at:d})",
-            )
-            silver.show(engine, "found", GENERATION_MEMBERS, groups=groups, where=until)
+            until = f"valid_from_at <= timestamp_millis({storm.last_at:d})"
+            theirs = named(storm.cluster, storm.group_ids)
+            silver.show(engine, "found", GENERATION_MEMBERS, groups=theirs, where=until)
         return _rows(engine, sql, storm, more)
 
 

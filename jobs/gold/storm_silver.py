@@ -40,7 +40,8 @@ TIMES = {
 GENERATION = ("incarnation", "generation_id")
 MEMBER = ("group_id", *GENERATION, "member_id", "valid_from_at", "group_instance_id", "client_id", "client_host",
           "client_library", "subscribed_topics")  # fmt: skip
-IN_FORCE = ("group_id", "assignor", "rebalance_mode", "group_protocol", "source_partition", "coordinator_id")
+COMPARED = ("assignor", "rebalance_mode", "group_protocol")
+IN_FORCE = ("group_id", *COMPARED, "source_partition", "coordinator_id")
 """Columns of `generation_members` and of `generations` by which the groups of a cluster are compared."""
 
 READ_AT_ONCE = 100_000
