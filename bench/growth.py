@@ -7,8 +7,8 @@ batch before is in silver. The batches of the second half are measured.
 
 With `--fleet 100000`, only one fleet of so many groups is measured: `build`, `analyze` and the search for storms, with
 tables in a folder and with tables below an address, which Spark reads and writes (`bench.elsewhere`). No Kafka.
-With `--executors 1 2`, only `ingest`, the first `build` and `rebuild` (or `--commands`) on a standalone cluster of so
-many executors are measured, with the first of `--records`.
+With `--executors 1 2`, only `ingest` and the commands `--after-ingest` (the first `build`, and `rebuild`) on a
+standalone cluster of so many executors are measured, with the first of `--records`.
 """
 
 from __future__ import annotations
@@ -72,9 +72,8 @@ def main() -> None:
     parser.add_argument("--memory", default="2g", help="heap of Spark's driver for the fleet")
     parser.add_argument("--places", nargs="*", default=[*PLACES], choices=PLACES, help="where the fleet's tables are")
     parser.add_argument("--executors", type=int, nargs="*", help="measure only clusters of so many executors")
-    parser.add_argument(
-        "--commands", nargs="*", default=[*executors.COMMANDS], choices=executors.COMMANDS, help="what executors run"
-    )
+    known, what = executors.AFTER_INGEST, "commands that the executors run after ingest"
+    parser.add_argument("--after-ingest", nargs="*", default=[*known], choices=known, help=what)
     parser.add_argument(
         "--rounds-per-generation", type=int, default=20, help="rounds of commits in each generation, for the executors"
     )
@@ -83,7 +82,7 @@ def main() -> None:
     arguments = parser.parse_args()
     if arguments.executors:
         load = Load(records=arguments.records[0], rounds_per_generation=arguments.rounds_per_generation)
-        executors.measure(load, sorted(arguments.executors), arguments.commands, arguments.executor_cores)
+        executors.measure(load, sorted(arguments.executors), arguments.after_ingest, arguments.executor_cores)
         return
     if arguments.fleet:
         measure(arguments.fleet, arguments.churning, arguments.memory, arguments.places, arguments.starts)

@@ -11,13 +11,12 @@ from bench.load import OVERRIDES, Load, create_offsets_topic, write
 from jobs.lab.broker import Broker
 from testing.spark_cluster import StandaloneCluster, standalone
 
-COMMANDS = ("ingest", "build", "rebuild")
+AFTER_INGEST = ("build", "rebuild")
 
 
-def measure(load: Load, counts: Sequence[int], commands: Sequence[str] = COMMANDS, cores: float | None = None) -> None:
-    """Print the seconds of each command for each number of executors, and how many times as fast the work was.
-
-    The first command must be `ingest`, because the others read what it wrote.
+def measure(load: Load, counts: Sequence[int], after: Sequence[str], cores: float | None = None) -> None:
+    """Print the seconds of `ingest` and of the commands `after` it for each number of executors, and how many times as
+    fast the work was.
 
     The work is the time beyond that of the same command for a topic without records, on one executor, which is Spark's
     start, the plans and the commits. The tables are below an address, which the executors read and write. With `cores`,
@@ -38,9 +37,9 @@ def measure(load: Load, counts: Sequence[int], commands: Sequence[str] = COMMAND
             write(broker.bootstrap_servers, load)
             create_offsets_topic(empty.bootstrap_servers, load.partitions)
             first: dict[str, float] = {}
-            idle = dict(_seconds(cluster, commands, folder / "idle", empty.bootstrap_servers, 1))
+            idle = dict(_seconds(cluster, after, folder / "idle", empty.bootstrap_servers, 1))
             for count in counts:
-                took = _seconds(cluster, commands, folder / f"{count}", broker.bootstrap_servers, count)
+                took = _seconds(cluster, after, folder / f"{count}", broker.bootstrap_servers, count)
                 for command, seconds in took:
                     work = seconds - idle[command]
                     faster = first.setdefault(command, work) / work
@@ -49,10 +48,10 @@ def measure(load: Load, counts: Sequence[int], commands: Sequence[str] = COMMAND
 
 
 def _seconds(
-    cluster: StandaloneCluster, commands: Sequence[str], folder: Path, servers: str, count: int
+    cluster: StandaloneCluster, after: Sequence[str], folder: Path, servers: str, count: int
 ) -> Iterator[tuple[str, float]]:
     """Yield each command and its seconds, for an empty warehouse."""
-    for command in commands:
+    for command in ("ingest", *after):
         options = ["--warehouse", str(folder / "states"), "--tables", str(folder / "tables")]
         if command != "rebuild":
             options.append("--once")

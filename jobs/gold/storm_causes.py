@@ -9,9 +9,10 @@ from typing import Any, NamedTuple, cast
 from duckdb import DuckDBPyConnection
 
 from dashboards.lake.lake import milliseconds
-from jobs.gold.storm_silver import BEFORE_MS, TIMES, StormSilver, named
+from jobs.gold.storm_silver import BEFORE_MS, StormSilver, named
 from jobs.tables.engine import connect, quoted
 from pipelines.gold.diagnosis.verdicts import sums
+from pipelines.gold.groups import INPUTS, TIMES
 from pipelines.gold.pod_ends import NO_PODS, PodIndex
 from pipelines.gold.rebalance_causes import RebalanceCauses, rebalance_causes
 from pipelines.gold.rows import MOST, REPLAYED
@@ -105,8 +106,8 @@ def causes(silver: StormSilver, storm: Storm, hardest_first: Sequence[str], pods
     groups = list(hardest_first[:JUDGED])
     found: dict[str, RebalanceCauses] = {}
     with connect() as engine:
-        for table, time in TIMES.items():
-            since = time, storm.started_at - BEFORE_MS
+        for table in INPUTS:
+            since = TIMES[table.name], storm.started_at - BEFORE_MS
             silver.show(engine, table.name, table, since, groups=named(storm.cluster, groups))
         _choose(engine, storm, groups)
         for first in range(0, len(groups), AT_ONCE):

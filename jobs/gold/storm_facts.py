@@ -12,6 +12,7 @@ from dashboards.lake.lake import milliseconds, moment
 from jobs.gold.storm_causes import causes
 from jobs.gold.storm_silver import COMPARED, MEMBER, StormSilver, named
 from jobs.tables.engine import connect
+from pipelines.gold.groups import TIMES
 from pipelines.gold.marks_nearby import before, groups_of
 from pipelines.gold.pod_ends import NO_PODS, PodIndex
 from pipelines.gold.storms.differences import Attributes, Difference, attributes_of, culprits, differences, frozen
@@ -44,12 +45,11 @@ def facts(silver: StormSilver, storm: Storm, marks: Sequence[MarkRow] = (), pods
 
 def _cost(silver: StormSilver, storm: Storm) -> Cost:
     begin, end = storm.started_at, storm.last_at
-    times = {GENERATIONS: "joined_at", STALLS: "stopped_at_latest"}
     asked = {"cluster": storm.cluster, "groups": sorted(storm.group_ids), "begin": begin, "end": end}
     with connect() as engine:
-        for table, time in times.items():
+        for table in (GENERATIONS, STALLS):
             groups = named(storm.cluster, storm.group_ids)
-            silver.show(engine, table.name, table, (time, begin - HOUR_MS), groups=groups)
+            silver.show(engine, table.name, table, (TIMES[table.name], begin - HOUR_MS), groups=groups)
         found = engine.sql(COST, params=asked).fetchall()
     return Cost(
         groups=[

@@ -21,21 +21,15 @@ from jobs.tables.delta_io import read
 from jobs.tables.engine import show
 from jobs.tables.location import is_elsewhere
 from jobs.tables.named_tables import not_before, of_cluster
+from pipelines.gold.groups import INPUTS, TIMES
 from pipelines.gold.storms.storms import Storm
-from schemas.silver import GENERATION_MEMBERS, GENERATIONS, GROUP_EVENTS, STALLS
+from schemas.silver import GENERATION_MEMBERS, GENERATIONS
 from schemas.states import StormScope
 from schemas.tables import Table
 from schemas.thresholds import DAY_MS
 
 BEFORE_MS = 7 * DAY_MS
 """Time before a storm that its facts are read from, in ms."""
-
-TIMES = {
-    GENERATIONS: "joined_at",
-    GENERATION_MEMBERS: "valid_from_at",
-    STALLS: "stopped_at_latest",
-    GROUP_EVENTS: "event_at",
-}
 
 GENERATION = ("incarnation", "generation_id")
 MEMBER = ("group_id", *GENERATION, "member_id", "valid_from_at", "group_instance_id", "client_id", "client_host",
@@ -163,7 +157,7 @@ def _frames(warehouse: Path, storms: Sequence[Storm]) -> dict[Table, DataFrame]:
     theirs = F.broadcast(SparkSession.active().createDataFrame(groups))
     begin = min(storm.started_at for storm in storms) - BEFORE_MS
     found = {}
-    for table, time in TIMES.items():
+    for table in INPUTS:
         rows = _of_cluster(warehouse, table, first).join(theirs, ["cluster", "group_id"], "left_semi")
         if table is GENERATION_MEMBERS:
             in_force = _in_force(rows, begin)
@@ -171,7 +165,7 @@ def _frames(warehouse: Path, storms: Sequence[Storm]) -> dict[Table, DataFrame]:
                 F.col("in_force").isNull() | (F.struct(*GENERATION) >= F.col("in_force"))
             )
         else:
-            rows = rows.where(not_before(time, begin))
+            rows = rows.where(not_before(TIMES[table.name], begin))
         found[table] = rows.select(*table.names)
     return found
 

@@ -30,6 +30,7 @@ from jobs.tables.named_tables import not_before
 from jobs.tables.replace import replace_rows
 from jobs.tables.silver_rows import among, rows, stored_rows
 from pipelines.arrow_types import stored
+from pipelines.gold.groups import TIMES
 from pipelines.gold.marks_nearby import announced, in_order
 from pipelines.gold.pod_ends import SLACK_MS, pod_index
 from pipelines.gold.storms.disturbances import MEMORY_MS, WINDOW_MS, Disturbance, disturbances
@@ -43,7 +44,6 @@ from schemas.silver import GENERATIONS, GROUP_EVENTS, GROUPS
 from schemas.states import PodChange
 from schemas.thresholds import HOUR_MS, MARK_MS
 
-TIMES = {GENERATIONS: "joined_at", GROUP_EVENTS: "event_at"}
 COLUMNS = {
     GENERATIONS: (
         "cluster", "group_id", "incarnation", "generation_id", "prepared_at", "joined_at", "synced_at", "group_type",
@@ -136,7 +136,7 @@ def _changed(warehouse: Path, memory: Memory, snapshots: Snapshots, known: Known
     for table, columns in COLUMNS.items():
         try:
             found = changed_groups(
-                warehouse, table, columns, TIMES[table], memory.snapshots[table.name], snapshots[table.name]
+                warehouse, table, columns, TIMES[table.name], memory.snapshots[table.name], snapshots[table.name]
             )
         except GoneError:
             return everything
@@ -155,14 +155,14 @@ def _disturbances(warehouse: Path, since: Mapping[Group, int]) -> dict[Group, li
         return _by_spark(warehouse, since, begin)
     groups = {group for _, group in since}
     late = {
-        table: stored_rows(warehouse, table, columns, where=among(groups), since=(TIMES[table], begin))
+        table: stored_rows(warehouse, table, columns, where=among(groups), since=(TIMES[table.name], begin))
         for table, columns in COLUMNS.items()
     }
     out, keys = {}, list(since)
     # In parts, because an hour of a thousand busy groups takes hundreds of MB as Python objects.
     for first in range(0, len(keys), AT_ONCE):
         part = {key: since[key] for key in keys[first : first + AT_ONCE]}
-        found = {table: _of_groups(late[table], TIMES[table], part) for table in COLUMNS}
+        found = {table: _of_groups(late[table], TIMES[table.name], part) for table in COLUMNS}
         for key in part:
             generations = cast("list[GenerationRow]", found[GENERATIONS][key])
             events = cast("list[GroupEventRow]", found[GROUP_EVENTS][key])
@@ -176,8 +176,10 @@ def _by_spark(warehouse: Path, since: Mapping[Group, int], begin: int) -> dict[G
     spark = SparkSession.active()
     starts = [(cluster, group, at) for (cluster, group), at in since.items()]
     generations, events = (
-        read(spark, warehouse, table, version_of(table)).select(*COLUMNS[table]).where(not_before(time, begin))
-        for table, time in TIMES.items()
+        read(spark, warehouse, table, version_of(table))
+        .select(*COLUMNS[table])
+        .where(not_before(TIMES[table.name], begin))
+        for table in COLUMNS
     )
     since_rows = spark.createDataFrame(starts, "cluster STRING, group_id STRING, since_ms BIGINT")
     found = disturbances_of_groups(generations, events, since_rows, list(SCHEMA)).toArrow()
