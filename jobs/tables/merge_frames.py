@@ -48,7 +48,7 @@ def merge_frames(warehouse: Path, table: Table, sides: Callable[[], Sides], wher
 
 
 def frame_differences(old: DataFrame, new: DataFrame, table: Table) -> DataFrame:
-    """Return what `replace.differences` returns, as a frame. The columns of rows begin with `NEW`."""
+    """Return what `replace.Changes.with_kinds` returns, as a frame. The columns of rows begin with `NEW`."""
     before, after = old.select(*table.names).alias("before"), new.select(*table.names).alias("after")
     same_key = reduce(and_, (F.col(f"before.`{name}`") == F.col(f"after.`{name}`") for name in table.key))
     is_new, is_gone = (F.col(f"{side}.`{table.key[0]}`").isNull() for side in ("before", "after"))

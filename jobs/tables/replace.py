@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import dataclasses
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import reduce
 from operator import and_
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -18,10 +22,13 @@ from jobs.tables.disk.data_file import DataFile
 from jobs.tables.engine import connect, quoted
 from jobs.tables.local_rewrite import rewrite
 from jobs.tables.paths import table_path
-from jobs.tables.silver_rows import newest
+from jobs.tables.silver_rows import milliseconds_of, newest
 from jobs.tables.spark_commit import commit_by_spark
 from jobs.tables.transactions import is_local, retry_commit
 from schemas.tables import Table
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 CHANGE = "_change"
 NEW = "_new_"
@@ -31,36 +38,61 @@ PRUNED_GROUPS = 500
 """Highest number of groups, or topics, to name in a condition. It lets Delta skip files of other groups."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Changes:
+    """Rows of a table with its columns: `added` have new keys, `changed` replace `before`, `gone` are deleted.
+
+    `before` has the row of each row in `changed`, in the same order.
+    """
+
+    added: pa.Table
+    changed: pa.Table
+    before: pa.Table
+    gone: pa.Table
+
+    @property
+    def count(self) -> int:
+        """The number of rows that are added, changed or deleted."""
+        return int(self.added.num_rows + self.changed.num_rows + self.gone.num_rows)
+
+    def since(self, table: Table) -> tuple[str, int] | None:
+        """Return what `_since` returns for the rows that are replaced."""
+        return _since(pa.concat_tables([self.before, self.gone]), table)
+
+    def with_kinds(self) -> pa.Table:
+        """Return all rows, with the kind of change in the column `_change`."""
+        kinds = {INSERT: self.added, UPDATE: self.changed, DELETE: self.gone}.items()
+        return pa.concat_tables(rows.append_column(CHANGE, pa.repeat(kind, rows.num_rows)) for kind, rows in kinds)
+
+
 def replace_rows(spark: SparkSession | None, warehouse: Path, table: Table, old: pa.Table, new: pa.Table) -> int:
     """Replace `old`, which are rows of the table, by `new`; return the number of changed rows.
 
     Both have the table's columns. `old` contains every row with a key of `new`, and keys are unique in `new`. If
-    nothing differs, nothing is written. In local mode no session is needed. Spark commits new rows before changed rows;
-    a process that is killed in between repeats the work.
+    nothing differs, nothing is written. In local mode no session is needed, and there is one commit. Spark commits new
+    rows before changed rows; a process that is killed in between repeats the work.
     """
-    changes, path = differences(old, new, table), table_path(warehouse, table)
-    if not changes.num_rows:
+    found, path = changes(old, new, table), table_path(warehouse, table)
+    if not found.count:
         return 0
     if is_local(path):
-        added, changed, gone = (
-            changes.filter(pc.equal(changes[CHANGE], kind)).drop_columns(CHANGE) for kind in (INSERT, UPDATE, DELETE)
-        )
-        since = _since(old, changes, table)
+        since = found.since(table)
         # Retries are safe: files that `maintain` compacts meanwhile contain the same rows.
-        retry_commit(path, lambda: rewrite(path, table, new=added, changed=changed, gone=gone, since=since))
-        return int(changes.num_rows)
+        retry_commit(
+            path, lambda: rewrite(path, table, new=found.added, changed=found.changed, gone=found.gone, since=since)
+        )
+        return found.count
     spark = required(spark)
-    is_new = pc.equal(changes.column(CHANGE), INSERT)
-    if table.time is None and not pc.all(is_new).as_py():
-        overwrite_frame(lambda: _whole(spark, changes, path, table), warehouse, table)
-        return int(changes.num_rows)
+    if table.time is None and found.count > found.added.num_rows:
+        overwrite_frame(lambda: _whole(spark, found.with_kinds(), path, table), warehouse, table)
+        return found.count
     # New rows get their own files. In the MERGE they would share files with finished rows, and each later MERGE, which
     # rewrites the files of changed rows, would rewrite the whole history.
-    if (new := changes.filter(is_new).drop_columns(CHANGE)).num_rows:
-        append_frame(spark.createDataFrame(new).coalesce(1), warehouse, table)
-    if (others := changes.filter(pc.invert(is_new))).num_rows:
-        _merge(spark, warehouse, table, old, others)
-    return int(changes.num_rows)
+    if found.added.num_rows:
+        append_frame(spark.createDataFrame(found.added).coalesce(1), warehouse, table)
+    if found.count > found.added.num_rows:
+        _merge(spark, warehouse, table, dataclasses.replace(found, added=found.added.slice(0, 0)))
+    return found.count
 
 
 def replace_whole(warehouse: Path, table: Table, old: pa.Table, new: pa.Table, files: Sequence[DataFile]) -> None:
@@ -68,12 +100,13 @@ def replace_whole(warehouse: Path, table: Table, old: pa.Table, new: pa.Table, f
 
     No commit refers to `files` yet. Unchanged rows are written again.
     """
-    none, since, path = new.slice(0, 0), _since(old, old, table), table_path(warehouse, table)
+    none, since, path = new.slice(0, 0), _since(old, table), table_path(warehouse, table)
     retry_commit(path, lambda: rewrite(path, table, new=new, changed=none, gone=old, since=since, files=files))
 
 
-def _merge(spark: SparkSession, warehouse: Path, table: Table, old: pa.Table, changes: pa.Table) -> None:
+def _merge(spark: SparkSession, warehouse: Path, table: Table, found: Changes) -> None:
     """Update and delete rows with Spark's MERGE."""
+    changes = found.with_kinds()
     owner = list(table.key[:2])
     owners = changes.select(owner).group_by(owner).aggregate([]).to_pylist()
     # The two sides have different names, because a path is no qualifier for a column.
@@ -81,7 +114,7 @@ def _merge(spark: SparkSession, warehouse: Path, table: Table, old: pa.Table, ch
     values = {name: F.col(f"{NEW}{name}") for name in table.names}
     same = [F.col(name) == values[name] for name in table.key]
     pruned = _pruned(owners, owner)
-    if (since := _since(old, changes, table)) is not None:
+    if (since := found.since(table)) is not None:
         pruned.append(F.col(since[0]) >= F.timestamp_millis(F.lit(since[1])))
 
     def merge(name: str) -> None:
@@ -115,36 +148,51 @@ def _whole(spark: SparkSession, changes: pa.Table, path: str, table: Table) -> D
     return spark.createDataFrame(rows.cast(changes.drop_columns(CHANGE).schema)).coalesce(1)
 
 
-def differences(old: pa.Table, new: pa.Table, table: Table) -> pa.Table:
-    """Return new or changed rows, and deleted rows of `old`. The column `_change` has the kind of change."""
-    names = list(table.names)
-    key = quoted(table.key)
-    with connect() as engine:
-        engine.register("old_rows", old.select(names))
-        engine.register("new_rows", new.select(names))
-        found = engine.sql(
-            f"WITH changed AS (SELECT * FROM new_rows EXCEPT SELECT * FROM old_rows) "  # noqa: S608 - our own names
-            f"SELECT *, CASE WHEN ({key}) IN (SELECT ({key}) FROM old_rows) THEN '{UPDATE}' ELSE '{INSERT}' END "
-            f"AS {CHANGE} FROM changed "
-            f"UNION ALL SELECT *, '{DELETE}' FROM old_rows WHERE ({key}) NOT IN (SELECT ({key}) FROM new_rows)"
-        ).to_arrow_table()
-    return found.cast(new.select(names).schema.append(pa.field(CHANGE, pa.string())))
+def changes(old: pa.Table, new: pa.Table, table: Table) -> Changes:
+    """Return how `new` differs from `old`. Keys are unique in each.
+
+    Compared as columns, because DuckDB plans a comparison of some fifty columns for 10 ms, even of no rows.
+    """
+    new = new.select(table.names)
+    old = old.select(table.names).cast(new.schema)
+    places = {key: place for place, key in enumerate(_keys(old, table))}
+    of_new = pa.array([places.pop(key, None) for key in _keys(new, table)], pa.int64())
+    again, before = new.filter(of_new.is_valid()), old.take(of_new.drop_null())
+    is_changed = pa.array(_differing(before, again))
+    return Changes(
+        added=new.filter(of_new.is_null()),
+        changed=again.filter(is_changed),
+        before=before.filter(is_changed),
+        gone=old.take(pa.array(places.values(), pa.int64())),
+    )
 
 
-def _since(old: pa.Table, changes: pa.Table, table: Table) -> tuple[str, int] | None:
-    """Return the earliest timestamp (column and ms) of the replaced rows. Files that end before it are not opened."""
-    if table.time is None:
+def _keys(rows: pa.Table, table: Table) -> Iterator[tuple[Any, ...]]:
+    return zip(*(rows[name].to_pylist() for name in table.key), strict=True)
+
+
+def _differing(before: pa.Table, after: pa.Table) -> NDArray[np.bool_]:
+    """Return for each row whether a value differs. The rows of both have the same keys."""
+    found = np.zeros(after.num_rows, bool)
+    for old, new in zip(before.itercolumns(), after.itercolumns(), strict=True):
+        if old.equals(new):
+            continue
+        if pa.types.is_nested(new.type):
+            found |= [one != other for one, other in zip(old.to_pylist(), new.to_pylist(), strict=True)]
+        else:
+            is_other = pc.fill_null(pc.not_equal(old, new), fill_value=False)
+            found |= pc.or_(is_other, pc.xor(old.is_null(), new.is_null())).to_numpy()
+    return found
+
+
+def _since(rows: pa.Table, table: Table) -> tuple[str, int] | None:
+    """Return the earliest timestamp (column and ms) of rows that are replaced. Files that end before it are not opened.
+
+    None if a row has no timestamp, or if there are no rows.
+    """
+    if table.time is None or not rows.num_rows or rows[table.time].null_count:
         return None
-    key = quoted(table.key)
-    with connect() as engine:
-        engine.register("old_rows", old.select({*table.key, table.time}))
-        engine.register("changes", changes.select(table.key))
-        found = engine.sql(
-            f'SELECT epoch_ms(min("{table.time}")), count(*) - count("{table.time}") '  # noqa: S608 - our own names
-            f"FROM old_rows SEMI JOIN changes USING ({key})"
-        ).fetchall()
-    earliest, unknown = found[0]
-    return None if earliest is None or unknown else (table.time, earliest)
+    return table.time, milliseconds_of(pc.min(rows[table.time]))
 
 
 def _pruned(owners: Sequence[dict[str, str]], names: Sequence[str]) -> list[Column]:

@@ -15,7 +15,7 @@ from jobs.tables.delta_io import read
 from jobs.tables.location import bind
 from jobs.tables.merge_frames import frame_differences, merge_frames
 from jobs.tables.paths import table_path
-from jobs.tables.replace import NEW, differences
+from jobs.tables.replace import NEW, changes
 from pipelines.arrow_types import stored
 from schemas.silver import GENERATIONS, GROUPS
 from tests.whole_rows import whole
@@ -54,7 +54,7 @@ def test_spark_finds_the_differences_that_the_driver_finds(spark) -> None:
     old, new = (spark.createDataFrame(rows) for rows in (OLD, NEW_ROWS))
     found = frame_differences(old, new, GENERATIONS).toArrow()
     plain = found.rename_columns([name.removeprefix(NEW) for name in found.column_names])
-    expected = differences(OLD, NEW_ROWS, GENERATIONS)
+    expected = changes(OLD, NEW_ROWS, GENERATIONS).with_kinds()
     assert ordered(expected) == ordered(plain.select(expected.column_names))
     assert 5 == plain.num_rows
 
