@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from deltalake import DeltaTable, Transaction
+from deltalake import Transaction
 
+from jobs.tables.as_of import newest_of
 from jobs.tables.delta_io import required
 from jobs.tables.local_rewrite import commit
 from jobs.tables.paths import TableName, table_path
@@ -88,7 +89,7 @@ def overwrite(warehouse: Path, new: NewRows) -> None:
 
 
 def _append(new: NewRows, path: str, once: Once | None) -> None:
-    stored = DeltaTable(path)
+    stored = newest_of(path)
     known = stored.transaction_version(once.app_id) if once else None
     if once is None or known is None or known < once.version:
         transactions = [Transaction(*once)] if once else None
@@ -96,5 +97,5 @@ def _append(new: NewRows, path: str, once: Once | None) -> None:
 
 
 def _overwrite(new: NewRows, path: str) -> None:
-    stored = DeltaTable(path)
+    stored = newest_of(path)
     commit(path, stored, removed=stored.file_uris(), added=(new.few,), files=new.files)

@@ -79,7 +79,18 @@ def opened(warehouse: str | Path, table: Table) -> DeltaTable:
 
     Cached, because opening takes 10 ms of a core, and a batch opens tables tens of times that it changes once.
     """
-    path, version = table_path(warehouse, table), version_of(table)
+    return _opened(table_path(warehouse, table), version_of(table))
+
+
+def newest_of(path: str) -> DeltaTable:
+    """Return the newest version of the table in the folder `path`, for reading, or for a commit that must follow it.
+
+    A commit leaves the returned table as it was. `as_of` does not affect it.
+    """
+    return _opened(path, None)
+
+
+def _opened(path: str, version: int | None) -> DeltaTable:
     log = Path(path, "_delta_log")
     if not log.exists():
         return DeltaTable(path, version=version)

@@ -18,6 +18,7 @@ from deltalake import CommitProperties, DeltaTable, Transaction
 from deltalake.transaction import AddAction, RemoveAction
 
 from jobs.config.errors import UserError
+from jobs.tables.as_of import newest_of
 from jobs.tables.disk.data_file import DataFile, write
 from jobs.tables.disk.full_disk import refuse_full
 from jobs.tables.engine import connect, files_with_matches, quoted, show_files
@@ -50,7 +51,7 @@ def rewrite(
     Raises:
         CommitFailedError: another commit came first.
     """
-    stored = DeltaTable(path)
+    stored = newest_of(path)
     keys = pa.concat_tables([changed.select(table.key), gone.select(table.key)])
     current = datafiles(path, stored, since)
     affected = _holding(current, table, keys) if current and keys.num_rows else []
