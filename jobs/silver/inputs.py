@@ -18,7 +18,6 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
 
 from jobs.silver.pending_first_commits import GROUP, pending_first_commits
-from jobs.silver.pruned_commits import pruned_commits
 from jobs.tables.create_tables import needs_spark
 from jobs.tables.delta_io import read, required
 from jobs.tables.engine import connect, show
@@ -27,6 +26,7 @@ from jobs.tables.named_tables import not_before
 from jobs.tables.silver_rows import instant, milliseconds_of
 from jobs.tables.since_points import ASTRAY_MS, of_groups, since_earliest, since_points
 from pipelines.arrow_types import TYPES, schema_of
+from pipelines.silver.commits.pruned_commits import pruned_commits
 from pipelines.silver.frame import INPUTS
 from pipelines.silver.resume_points import (
     COMMITTING,

@@ -17,13 +17,13 @@ from jobs.build import rebuild_all
 from jobs.config.settings import Settings
 from jobs.replay import Capture, bronze_of
 from jobs.silver.inputs import SilverInputs
-from jobs.silver.pruned_commits import pruned_commits
 from jobs.silver.silver_tasks import Making, silver_by_tasks
 from jobs.silver.topic_names import polled_topics
 from jobs.tables.paths import table_path
 from pipelines.arrow_types import row_type, stored_rows
 from pipelines.silver.affected_groups import AFFECTED
 from pipelines.silver.carrying import valid_points
+from pipelines.silver.commits.pruned_commits import pruned_commits
 from pipelines.silver.frame import INPUTS, UNUSED
 from schemas.silver import GENERATIONS, RESUME_POINTS, SILVER
 from testing.recordings import CAPTURES

@@ -51,7 +51,7 @@ def _points(runs: pa.Table) -> list[tuple[Group, tuple[str, int], list[Point]]]:
     """Return the points of each resource in order, without repetition."""
     if not runs.num_rows:
         return []
-    owners = _codes(runs)
+    owners = codes(runs, NAMED)
     epochs, firsts, lasts = (_whole(runs[name]) for name in POSITIONED)
     is_read, values = _ends(runs, firsts == lasts)
     order = np.lexsort((firsts, epochs, owners))
@@ -67,8 +67,8 @@ def _points(runs: pa.Table) -> list[tuple[Group, tuple[str, int], list[Point]]]:
     positions = zip(epoch.tolist(), offset.tolist(), strict=True)
     points = list(map(point_of, zip(positions, at.tolist(), committed.tolist(), strict=True)))
     with_points, begins = np.unique(owner, return_index=True)
-    codes, examples = np.unique(owners, return_index=True)
-    names = runs.select(NAMED).take(examples[np.searchsorted(codes, with_points)]).to_pydict()
+    known, examples = np.unique(owners, return_index=True)
+    names = runs.select(NAMED).take(examples[np.searchsorted(known, with_points)]).to_pydict()
     spans = pairwise([*begins.tolist(), len(points)])
     return [
         ((cluster, group), (topic, partition), points[begin:end])
@@ -76,15 +76,13 @@ def _points(runs: pa.Table) -> list[tuple[Group, tuple[str, int], list[Point]]]:
     ]
 
 
-def _codes(runs: pa.Table) -> NDArray[np.int64]:
-    """Return a number for each row, which is the same for rows of one resource of one group."""
-    code = np.zeros(runs.num_rows, np.int64)
-    for name in NAMED:
-        column = runs[name].combine_chunks()
-        encoded = pc.dictionary_encode(column)
-        number = encoded.indices.to_numpy()
+def codes(rows: pa.Table, names: Sequence[str]) -> NDArray[np.int64]:
+    """Return a number for each row, which is the same for rows with equal values in these columns."""
+    code = np.zeros(rows.num_rows, np.int64)
+    for name in names:
+        encoded = pc.dictionary_encode(rows[name].combine_chunks(), null_encoding="encode")
         # Numbered anew after each column, so that the product stays small.
-        _, code = np.unique(code * len(encoded.dictionary) + number, return_inverse=True)
+        _, code = np.unique(code * len(encoded.dictionary) + encoded.indices.to_numpy(), return_inverse=True)
     return code.astype(np.int64)
 
 

@@ -8,9 +8,9 @@ import pyarrow as pa
 import pytest
 
 from jobs.replay import Capture, bronze_of
-from jobs.silver.pruned_commits import pruned_commits
 from jobs.silver.silver_tasks import Making
 from pipelines.arrow_types import row_type
+from pipelines.silver.commits.pruned_commits import pruned_commits
 from pipelines.silver.frame import INPUTS
 from pipelines.silver.rows import KEPT
 from schemas.silver import SILVER
