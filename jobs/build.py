@@ -38,6 +38,7 @@ from jobs.silver.first_build import all_rows, begin_after, is_first, stored_vers
 from jobs.silver.group_limits import group_limits
 from jobs.silver.inputs import FEW_GROUPS, Frames, SilverInputs
 from jobs.silver.pending_first_commits import GROUP
+from jobs.silver.rebuilt_rows import rebuilt_rows
 from jobs.silver.requeue import reopen, requeue
 from jobs.silver.silver_tasks import Making, silver_by_tasks
 from jobs.silver.staged_rebuild import StagedRebuild, overwrite_all, silver_frame
@@ -184,6 +185,7 @@ def _rebuild(
         return
     rebuilt = _rebuilt(inputs, points, making, settings.cores)
 
+    made: dict[Table, pa.Table] = {}
     written: dict[Table, int] = {}
 
     def write(table: Table) -> None:
@@ -195,10 +197,15 @@ def _rebuild(
             replace_whole(warehouse, table, change.old, change.new, new.files)
             return
         old, come = unsettled(warehouse, change.old, change.new, table)
+        if old is change.old:
+            made[table] = come
         written[table] = replace_rows(spark, warehouse, table, old, come)
 
     _of_each_table(write)
-    if {STALLS, GROUPS} <= written.keys() and inputs.is_local:
+    if not inputs.is_local:
+        return
+    rebuilt_rows(warehouse).remember(points, made, written)
+    if {STALLS, GROUPS} <= written.keys():
         pending_first_commits.rebuilt(warehouse, points, _classic(rebuilt[GROUPS].few), written[STALLS])
 
 

@@ -18,6 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
 
 from jobs.silver.pending_first_commits import GROUP, pending_first_commits
+from jobs.silver.rebuilt_rows import rebuilt_rows
 from jobs.tables.create_tables import needs_spark
 from jobs.tables.delta_io import read, required
 from jobs.tables.engine import connect, show
@@ -31,7 +32,6 @@ from pipelines.silver.frame import INPUTS
 from pipelines.silver.resume_points import (
     COMMITTING,
     RESTARTS,
-    after_base,
     committing,
     from_base,
     replaced,
@@ -171,7 +171,7 @@ class SilverInputs:
     def replaced(self, table: Table, points: pa.Table) -> pa.Table:
         """Return the rows of a silver table that a rebuild from `points` replaces."""
         if self.by_duckdb:
-            return since_points(self.warehouse, table, points, after_base(table))
+            return rebuilt_rows(self.warehouse).since(table, points)
         return self.replaced_frame(table, points).toArrow()
 
     def replaced_frame(self, table: Table, points: pa.Table) -> DataFrame:

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from jobs.silver.rebuilt_rows import rebuilt_rows
 from jobs.tables.as_of import opened_version
 from jobs.tables.engine import connect, quoted, show
-from jobs.tables.since_points import since_points
 from jobs.tables.table_facts import is_compaction
 from pipelines.arrow_types import row_type
 from pipelines.silver import resume_points
@@ -100,7 +100,7 @@ class PendingFirstCommits:
         rest = new
         if self.points is not None:
             points, rest = self.points.join(new, GROUP, join_type="left semi"), _without(new, self.points)
-            found.append(_last("late", late=since_points(warehouse, STALLS, points, resume_points.after_base(STALLS))))
+            found.append(_last("late", late=rebuilt_rows(warehouse).since(STALLS, points)))
             self.points = _without(self.points, new)
         if rest.num_rows:
             found.append(_last(f"stalls SEMI JOIN rest USING ({quoted(GROUP)})", warehouse, rest=rest))

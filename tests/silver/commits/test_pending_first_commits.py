@@ -12,7 +12,6 @@ from jobs.retention.compact import compact
 from jobs.silver import pending_first_commits
 from jobs.silver.inputs import SilverInputs
 from jobs.tables.create_tables import create_tables
-from jobs.tables.paths import table_path
 from schemas.bronze import BRONZE
 from schemas.silver import SILVER, STALLS
 from testing.recordings import CAPTURES
@@ -29,7 +28,7 @@ def described(rows: pa.Table) -> list[str]:
 @pytest.mark.parametrize("name", ["eager_churn", "rolling_restart", "migration"])
 def test_every_batch_gets_the_same_answer_of_memory_and_table(spark, warehouse, monkeypatch, name) -> None:
     """Files are compacted meanwhile, and once another process rebuilds silver."""
-    capture, settings, path = Capture(CAPTURES / name), Settings(warehouse=warehouse), table_path(warehouse, STALLS)
+    capture, settings = Capture(CAPTURES / name), Settings(warehouse=warehouse)
     create_tables(spark, warehouse, (*BRONZE, *SILVER))
     asked, learn, remembered = SilverInputs.committing, pending_first_commits.PendingFirstCommits.learn, []
 
@@ -40,10 +39,10 @@ def test_every_batch_gets_the_same_answer_of_memory_and_table(spark, warehouse, 
 
     def twice(self):
         known = asked(self)
-        memory = pending_first_commits._known.pop(path, None)
+        memory = pending_first_commits._known.pop(warehouse, None)
         anew = asked(self)
         if memory is not None:
-            pending_first_commits._known[path] = memory
+            pending_first_commits._known[warehouse] = memory
         assert [described(rows) for rows in known] == [described(rows) for rows in anew]
         return known
 
