@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import logging
 import os
 import signal
@@ -322,6 +323,8 @@ def serve(lake: WarmLake, *, host: str, port: int, access: Access, teams: Teams 
         sys.stdout.write(f"Pages: http://{host}:{server.effective_port}/\n")
         sys.stdout.flush()
         keep_trimmed()
+        # What is loaded stays. Without this, each full collection would go through it, in the middle of a request.
+        gc.freeze()
         server.run()
     sys.stdout.flush()
     # A request may still run in DuckDB, and interpreter shutdown would crash it. Nothing is written here.

@@ -54,6 +54,7 @@ from jobs.tables.create_tables import create_tables, needs_spark
 from jobs.tables.delta_io import WRITERS, checkpoint_path, follow, read, required
 from jobs.tables.engine import connect
 from jobs.tables.location import is_elsewhere
+from jobs.tables.memory import no_collection
 from jobs.tables.new_rows import NewRows
 from jobs.tables.replace import replace_rows, replace_whole
 from jobs.tables.table_facts import exists
@@ -247,7 +248,8 @@ def _rebuilt(inputs: SilverInputs, points: pa.Table, making: Making, processes: 
     """
     warehouse = inputs.warehouse
     if (history := inputs.history(points)) is not None:
-        found = making.rows(history, points)
+        with no_collection():
+            found = making.rows(history, points)
     elif inputs.is_local:
         in_files = not has_settled(warehouse)
         return silver_by_tasks(inputs.spark, warehouse, points, making, in_files=in_files, processes=processes)

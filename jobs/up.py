@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import os
 import signal
 import sys
@@ -33,11 +34,13 @@ from jobs.processes.process_lock import acquire
 from jobs.processes.processes import Supervised
 from jobs.processes.runs import Runs
 from jobs.processes.worker_process import NICER, WorkerProcess
+from jobs.processes.worker_thread import WorkerThread
 from jobs.retention.compact import merged_file
 from jobs.setup.jars import jars
 from jobs.spark.lost_worker import repeat
 from jobs.spark.session_provider import provider
 from jobs.spark.spark import session_of, tables_of
+from jobs.spark.streams import Streams
 from jobs.tables.create_tables import create_tables, needs_spark
 from jobs.tables.new_rows import NewRows
 from jobs.tables.silver_rows import current_files
@@ -107,11 +110,7 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
         analysis_threads = _analysis_threads(spark, settings, building, runs)
         for each in (*analysis_threads, storm_thread):
             each.start(stopped)
-        while not stopped.wait(1):
-            with runs.failing("ingest"):
-                streams.restart_due()
-            for each in (*polls, *analysis_threads, storm_thread):
-                each.raise_failure()
+        _watch(streams, (*polls, *analysis_threads, storm_thread), runs, stopped)
         say("Stopping")
         _silence(spark)
         runs.end(JobOutcome.STOPPED)
@@ -119,6 +118,17 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
         sys.stdout.flush()
         # A running batch is abandoned, as in a crash, without loss. A regular exit would make Spark report errors.
         os._exit(0)
+
+
+def _watch(streams: Streams, threads: Sequence[WorkerThread], runs: Runs, stopped: threading.Event) -> None:
+    """Restart streams that failed, and raise the failure of a thread, until `stopped` is set."""
+    # What is loaded now stays. Without this, each full collection would go through it, in the middle of a batch.
+    gc.freeze()
+    while not stopped.wait(1):
+        with runs.failing("ingest"):
+            streams.restart_due()
+        for each in threads:
+            each.raise_failure()
 
 
 def _analysis_threads(spark: SparkSession, settings: Settings, building: Building, runs: Runs) -> list[AnalysisThread]:
