@@ -1,8 +1,10 @@
 """A group that never rests: rows of history read, seconds and memory of each batch, with groups that only commit.
 
-`./regroup bench loop [--rate 200] [--minutes 10] [--batch-seconds 5] [--calm 1000] [--loops 1]`. Connect workers go on
-with a recorded CONFIG_MISMATCH loop, while the tasks of a worker that left wait, so that the group is never at rest.
-The real functions build bronze and silver of a new warehouse in this process. No Kafka, no Spark.
+`./regroup bench loop [--rate 200] [--minutes 10] [--batch-seconds 5] [--calm 1000] [--loops 1] [--storm 0]`. Connect
+workers go on with a recorded CONFIG_MISMATCH loop, while the tasks of a worker that left wait, so that the group is
+never at rest. With `--storm`, that many groups commit and rebalance in turn as well, as under the load of `bench
+steady`; with `--loops 0 --calm 0` only they do. The real functions build bronze and silver of a new warehouse in this
+process. No Kafka, no Spark.
 """
 
 from __future__ import annotations
@@ -11,13 +13,14 @@ import argparse
 import struct
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Iterator
-from itertools import islice
+from itertools import groupby, islice, repeat
 from pathlib import Path
 
 import pyarrow as pa
 
-from bench.load import LOOP, LOOP_GROUP
+from bench.load import LOOP, LOOP_GROUP, Load, records
 from jobs.captures.recording import Capture
 from jobs.config.settings import Settings
 from jobs.replay import CaptureRecords, replay
@@ -32,6 +35,9 @@ from testing.records.binary import offset_commit_key
 from testing.records.endless import going_on
 
 CALM_TOPIC, CALM_PARTITION = "settlement-events", 7
+STORM_PARTITION = 10_000
+"""The first partition of a storm, which no loop has."""
+
 PRINTED_EVERY = 12
 """Batches for each line of the output, a minute of batches of five seconds."""
 
@@ -52,6 +58,21 @@ def commits(groups: int, at_ms: int, offset: int) -> Iterator[SourceRecord]:
         key = offset_commit_key(f"calm-{number:05d}", CALM_TOPIC, 0)
         value = struct.pack(">hqibqb", 4, at_ms // 1000, 7, 1, at_ms, 0)
         yield SourceRecord(CALM_PARTITION, offset + number, at_ms, key, value)
+
+
+def storm(groups: int, start_ms: int, minutes: int, batch_ms: int) -> Iterator[list[SourceRecord]]:
+    """Yield the records of each batch of a storm without an end, in partitions of their own."""
+    offsets: Counter[int] = Counter()
+
+    def made() -> Iterator[SourceRecord]:
+        load = Load(records=minutes * 60 * 2 * groups, groups=groups, records_per_s=2 * groups)
+        for home, at_ms, key, value in records(load, start_ms, range(groups)):
+            partition = STORM_PARTITION + home
+            yield SourceRecord(partition, offsets[partition], at_ms, key, value)
+            offsets[partition] += 1
+
+    for _, batch in groupby(made(), lambda record: (record.timestamp_ms - start_ms) // batch_ms):
+        yield list(batch)
 
 
 def resident_mb() -> float:
@@ -75,7 +96,7 @@ def counting() -> list[int]:
 
 
 def measured(warehouse: Path, given: argparse.Namespace) -> None:
-    """Print a line for each minute: rows of history read by its last batch, its median and longest batch, the seconds
+    """Print a line for each minute: generations of the loops, rows of history read by its last batch, its median and longest batch, the seconds
     of processor time of a batch, memory.
     """
     settings, capture = Settings(warehouse=warehouse), Capture(CAPTURES / LOOP)
@@ -84,6 +105,8 @@ def measured(warehouse: Path, given: argparse.Namespace) -> None:
     begun = [renamed(record, nth) for nth in range(given.loops) for record in recorded]
     replay(None, settings, "bench", capture.meta, CaptureRecords(records=begun))
     each, batches = given.rate * given.batch_seconds, given.minutes * 60 // given.batch_seconds
+    batch_ms = 1000 * given.batch_seconds
+    storms = storm(given.storm, recorded[-1].timestamp_ms, given.minutes, batch_ms) if given.storm else repeat([])
     loops = [going_on(renamed(recorded[-1], n), each * batches, 1000 // given.rate) for n in range(given.loops)]
     read = counting()
     print(
@@ -91,10 +114,10 @@ def measured(warehouse: Path, given: argparse.Namespace) -> None:
     )
     took: list[float] = []
     used = time.process_time()
-    for number in range(1, batches + 1):
-        at_ms = recorded[-1].timestamp_ms + number * given.batch_seconds * 1000
+    for number, stormy in zip(range(1, batches + 1), storms, strict=False):
+        at_ms = recorded[-1].timestamp_ms + number * batch_ms
         new = [record for loop in loops for record in islice(loop, each)]
-        new += commits(given.calm, at_ms, number * given.calm)
+        new += [*commits(given.calm, at_ms, number * given.calm), *stormy]
         began = time.monotonic()
         replay(None, settings, "bench", capture.meta, CaptureRecords(records=new))
         took.append(time.monotonic() - began)
@@ -116,6 +139,7 @@ def main() -> None:
     parser.add_argument("--batch-seconds", type=int, default=5)
     parser.add_argument("--calm", type=int, default=1_000, help="groups that only commit")
     parser.add_argument("--loops", type=int, default=1)
+    parser.add_argument("--storm", type=int, default=0, help="groups that commit and rebalance in turn")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="regroup-loop-") as folder:
         measured(Path(folder), given)
