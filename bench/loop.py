@@ -96,8 +96,8 @@ def counting() -> list[int]:
 
 
 def measured(warehouse: Path, given: argparse.Namespace) -> None:
-    """Print a line for each minute: generations of the loops, rows of history read by its last batch, its median and longest batch, the seconds
-    of processor time of a batch, memory.
+    """Print a line for each minute: generations of the loops until then, rows of history that its last batch read, its
+    median and longest batch, the seconds of processor time of a batch, memory.
     """
     settings, capture = Settings(warehouse=warehouse), Capture(CAPTURES / LOOP)
     create_tables(None, warehouse, (*BRONZE, *SILVER, *REASSIGNMENT_TABLES, MARKS))
