@@ -14,7 +14,7 @@ import pyarrow as pa
 from jobs.silver.rebuilt_rows import rebuilt_rows
 from jobs.tables.as_of import opened_version
 from jobs.tables.engine import connect, quoted, show
-from jobs.tables.table_facts import is_compaction
+from jobs.tables.table_facts import follows
 from pipelines.arrow_types import row_type
 from pipelines.silver import resume_points
 from schemas.silver import STALLS
@@ -85,8 +85,7 @@ class PendingFirstCommits:
 
     def is_current(self, warehouse: Path, version: int) -> bool:
         """Return whether `version` has the same rows in other files. If so, the cache continues with that version."""
-        later = range(self.version + 1, version + 1)
-        if version < self.version or not all(is_compaction(warehouse, STALLS, each) for each in later):
+        if not follows(warehouse, STALLS, self.version, version):
             return False
         self.version = version
         return True

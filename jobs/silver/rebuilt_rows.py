@@ -17,7 +17,7 @@ import pyarrow as pa
 from jobs.tables.as_of import opened_version
 from jobs.tables.engine import connect
 from jobs.tables.since_points import since_points
-from jobs.tables.table_facts import is_compaction
+from jobs.tables.table_facts import follows
 from pipelines.silver.resume_points import GROUP, after_base
 from schemas.silver import GROUPS, SILVER
 from schemas.tables import Table
@@ -132,14 +132,14 @@ class RebuiltRows:
 
     def _of(self, table: Table, points: pa.Table) -> pa.Table:
         """Return the cached rows after these points, which have the numbers of rebuilds."""
-        numbers = sorted(set(points[REBUILD].to_pylist()))
-        rows = [self._rebuilds[number].rows[table] for number in numbers]
-        made, condition = pa.concat_tables(rows), after_base(table)
+        rows = {number: self._rebuilds[number].rows[table] for number in set(points[REBUILD].to_pylist())}
+        made, condition = pa.concat_tables(rows.values()), after_base(table)
         # DuckDB plans for longer the more columns there are.
-        compared = made.select([name for name in table.names if name in GROUP or f"old.{name}" in condition])
-        of_rebuild = [n for n, found in zip(numbers, rows, strict=True) for _ in range(found.num_rows)]
-        compared = compared.append_column(REBUILD, pa.array(of_rebuild, pa.int64()))
-        compared = compared.append_column(ROW, pa.array(range(made.num_rows), pa.int64()))
+        names = [name for name in table.names if name in GROUP or f"old.{name}" in condition]
+        compared = pa.concat_tables(
+            found.select(names).append_column(REBUILD, pa.repeat(number, found.num_rows))
+            for number, found in rows.items()
+        ).append_column(ROW, pa.array(range(made.num_rows), pa.int64()))
         same = " AND ".join(f"old.{name} = point.{name}" for name in (*GROUP, REBUILD))
         with connect() as engine:
             engine.register("made", compared)
@@ -151,14 +151,11 @@ class RebuiltRows:
         """Return whether only that many commits have changed rows since the last check; if not, forget the rows."""
         (known, before), (table_id, now) = self._versions.get(table, ("", -1)), opened_version(self.warehouse, table)
         self._versions[table] = table_id, now
-        is_same = known == table_id and before <= now
-        if is_same and now - before != commits:
-            since = range(before + 1, now + 1)
-            is_same = commits == sum(not is_compaction(self.warehouse, table, version) for version in since)
-        if not is_same:
-            for rebuild in self._rebuilds.values():
-                rebuild.rows.pop(table, None)
-        return is_same
+        if known == table_id and follows(self.warehouse, table, before, now, commits=commits):
+            return True
+        for rebuild in self._rebuilds.values():
+            rebuild.rows.pop(table, None)
+        return False
 
     def _remove(self, numbers: set[int]) -> None:
         self._rebuilds = {number: rebuild for number, rebuild in self._rebuilds.items() if number not in numbers}

@@ -88,9 +88,19 @@ def has_commit(warehouse: Path, table: Table, version: int) -> bool:
     return Path(table_path(warehouse, table), "_delta_log", f"{version:020}.json").exists()
 
 
-def is_compaction(warehouse: Path, table: Table, version: int) -> bool:
-    """Return whether the commit of a version of a table in a folder left all rows as they were."""
-    commit = actions(table_path(warehouse, table), version)
+def follows(warehouse: Path, table: Table, before: int, now: int, *, commits: int = 0) -> bool:
+    """Return whether that many commits between two versions of a table in a folder changed rows.
+
+    All others must have left the rows as they were, as compaction does.
+    """
+    if now - before <= commits:
+        return now - before == commits
+    changed = (not _is_compaction(table_path(warehouse, table), version) for version in range(before + 1, now + 1))
+    return sum(changed) == commits
+
+
+def _is_compaction(path: str, version: int) -> bool:
+    commit = actions(path, version)
     files = (action.get("add") or action.get("remove") for action in commit or ())
     return commit is not None and all(file is None or not file["dataChange"] for file in files)
 
