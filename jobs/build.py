@@ -54,7 +54,6 @@ from jobs.tables.create_tables import create_tables, needs_spark
 from jobs.tables.delta_io import WRITERS, checkpoint_path, follow, read, required
 from jobs.tables.engine import connect
 from jobs.tables.location import is_elsewhere
-from jobs.tables.memory import no_collection
 from jobs.tables.new_rows import NewRows
 from jobs.tables.replace import replace_rows, replace_whole
 from jobs.tables.table_facts import exists
@@ -198,6 +197,7 @@ def _rebuild(
             replace_whole(warehouse, table, change.old, change.new, new.files)
             return
         old, come = unsettled(warehouse, change.old, change.new, table)
+        # Otherwise, the table keeps rows from before the start of bronze, which were not made now.
         if old is change.old:
             made[table] = come
         written[table] = replace_rows(spark, warehouse, table, old, come)
@@ -248,8 +248,7 @@ def _rebuilt(inputs: SilverInputs, points: pa.Table, making: Making, processes: 
     """
     warehouse = inputs.warehouse
     if (history := inputs.history(points)) is not None:
-        with no_collection():
-            found = making.rows(history, points)
+        found = making.rows(history, points)
     elif inputs.is_local:
         in_files = not has_settled(warehouse)
         return silver_by_tasks(inputs.spark, warehouse, points, making, in_files=in_files, processes=processes)

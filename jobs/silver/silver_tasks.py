@@ -69,15 +69,16 @@ class Making:
 
     def rows(self, history: Mapping[str, pa.Table], points: pa.Table) -> dict[Table, pa.Table]:
         """Return the silver rows built from `history` (bronze rows by names in `INPUTS`), starting at `points`."""
-        return silver_of_few(
-            {name: milliseconds(found) for name, found in history.items()},
-            milliseconds(points).to_pylist(),
-            quiet_ms=self.quiet_ms,
-            hosts=self.hosts,
-            topic_names=self.topic_names,
-            partition_counts=self.partition_counts,
-            name_bytes=self.name_bytes,
-        )
+        with no_collection():
+            return silver_of_few(
+                {name: milliseconds(found) for name, found in history.items()},
+                milliseconds(points).to_pylist(),
+                quiet_ms=self.quiet_ms,
+                hosts=self.hosts,
+                topic_names=self.topic_names,
+                partition_counts=self.partition_counts,
+                name_bytes=self.name_bytes,
+            )
 
 
 def silver_by_tasks(
@@ -164,7 +165,6 @@ def _of_process(warehouse: Path, making: Making, output: Output, points: pa.Tabl
 def _rows(warehouse: Path, shares: Iterable[pa.Table], making: Making, output: Output) -> Iterator[pa.RecordBatch]:
     for points in shares:
         history = {name: since_points(warehouse, table, points, from_base(table)) for name, table in INPUTS.items()}
-        with no_collection():
-            found = making.rows(history, points)
+        found = making.rows(history, points)
         yield from output.of({table.name: rows.to_struct_array().combine_chunks() for table, rows in found.items()})
     yield from output.rest()
