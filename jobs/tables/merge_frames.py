@@ -32,7 +32,7 @@ def merge_frames(warehouse: Path, table: Table, sides: Callable[[], Sides], wher
     def merge(name: str) -> None:
         (
             # Not WHEN NOT MATCHED BY SOURCE: Delta then reads all files of the table, whatever the condition.
-            frame_differences(*sides(), table)
+            frame_changes(*sides(), table)
             .mergeInto(name, reduce(and_, [*same, *where]))
             .whenMatched(F.col(CHANGE) == DELETE)
             .delete()
@@ -47,7 +47,7 @@ def merge_frames(warehouse: Path, table: Table, sides: Callable[[], Sides], wher
     commit_by_spark(warehouse, table, merge)
 
 
-def frame_differences(old: DataFrame, new: DataFrame, table: Table) -> DataFrame:
+def frame_changes(old: DataFrame, new: DataFrame, table: Table) -> DataFrame:
     """Return what `replace.Changes.with_kinds` returns, as a frame. The columns of rows begin with `NEW`."""
     before, after = old.select(*table.names).alias("before"), new.select(*table.names).alias("after")
     same_key = reduce(and_, (F.col(f"before.`{name}`") == F.col(f"after.`{name}`") for name in table.key))

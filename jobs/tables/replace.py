@@ -106,11 +106,11 @@ def replace_whole(warehouse: Path, table: Table, old: pa.Table, new: pa.Table, f
 
 def _merge(spark: SparkSession, warehouse: Path, table: Table, found: Changes) -> None:
     """Update and delete rows with Spark's MERGE."""
-    changes = found.with_kinds()
+    rows = found.with_kinds()
     owner = list(table.key[:2])
-    owners = changes.select(owner).group_by(owner).aggregate([]).to_pylist()
+    owners = rows.select(owner).group_by(owner).aggregate([]).to_pylist()
     # The two sides have different names, because a path is no qualifier for a column.
-    renamed = changes.rename_columns([f"{NEW}{name}" for name in changes.column_names])
+    renamed = rows.rename_columns([f"{NEW}{name}" for name in rows.column_names])
     values = {name: F.col(f"{NEW}{name}") for name in table.names}
     same = [F.col(name) == values[name] for name in table.key]
     pruned = _pruned(owners, owner)

@@ -15,7 +15,7 @@ from deltalake import DeltaTable
 
 from dashboards.lake.lake import milliseconds
 from jobs.tables import named_tables
-from jobs.tables.as_of import opened, version_of
+from jobs.tables.as_of import newest_of, opened, version_of
 from jobs.tables.paths import TableName, table_path
 from jobs.tables.table_facts import exists
 from pipelines.arrow_types import row_type, schema_of
@@ -85,7 +85,7 @@ def newest(path: str, table: Table) -> ds.Dataset:
     """Return the newest version of the table at `path` as a dataset; `jobs.tables.as_of` does not affect it."""
     if isinstance(path, TableName):
         return ds.dataset(named_tables.rows(path, table, table.names))
-    return _dataset(datafiles(path, DeltaTable(path)), table)
+    return _dataset(datafiles(path, newest_of(path)), table)
 
 
 def _dataset(files: list[str], table: Table) -> ds.Dataset:

@@ -13,7 +13,7 @@ from jobs.silver.staging import StagedRows
 from jobs.tables.create_tables import create_tables
 from jobs.tables.delta_io import read
 from jobs.tables.location import bind
-from jobs.tables.merge_frames import frame_differences, merge_frames
+from jobs.tables.merge_frames import frame_changes, merge_frames
 from jobs.tables.paths import table_path
 from jobs.tables.replace import NEW, changes
 from pipelines.arrow_types import stored
@@ -50,9 +50,9 @@ NEW_ROWS = generations(n1="a", n2=None, n3="new", n4=None, n6="d", n40="e")
 """Two rows that stay the same, one of them with NULL; two that differ by NULL; one that goes, and two that come."""
 
 
-def test_spark_finds_the_differences_that_the_driver_finds(spark) -> None:
+def test_spark_finds_the_changes_that_the_driver_finds(spark) -> None:
     old, new = (spark.createDataFrame(rows) for rows in (OLD, NEW_ROWS))
-    found = frame_differences(old, new, GENERATIONS).toArrow()
+    found = frame_changes(old, new, GENERATIONS).toArrow()
     plain = found.rename_columns([name.removeprefix(NEW) for name in found.column_names])
     expected = changes(OLD, NEW_ROWS, GENERATIONS).with_kinds()
     assert ordered(expected) == ordered(plain.select(expected.column_names))

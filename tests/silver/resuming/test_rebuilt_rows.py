@@ -21,12 +21,9 @@ from schemas.silver import GENERATIONS, REASSIGNMENT_TABLES, SILVER, STALLS
 from testing.recordings import CAPTURES
 from tests.jobs.conftest import CLUSTER
 from tests.maintain.test_compact import Here
+from tests.silver.commits.test_pending_first_commits import described
 
 BATCHES = 12
-
-
-def described(rows: pa.Table) -> list[str]:
-    return sorted(map(repr, rows.to_pylist()))
 
 
 @pytest.fixture
