@@ -1,9 +1,9 @@
 """Load in Kafka's own record formats, written directly to `__consumer_offsets` of a loopback broker.
 
-Each group of 3 members commits the 10 partitions of its topic in rounds, like OffsetCommit requests. In every 20th
-round (or another number) a GroupMetadata record starts its next generation, for a twentieth of the groups at a time:
-0.5 % of all records. The broker must run with `OVERRIDES`, because the history is otherwise compacted while it is
-written.
+Each group of 3 members commits the 10 partitions that are assigned to them in rounds, like OffsetCommit requests. In
+every 20th round (or another number) a GroupMetadata record starts its next generation, for a twentieth of the groups at
+a time: 0.5 % of all records. The broker must run with `OVERRIDES`, because the history is otherwise compacted while it
+is written.
 """
 
 from __future__ import annotations
@@ -125,10 +125,9 @@ def _produce(bootstrap_servers: str, made: Iterable[tuple[int, int, bytes, bytes
 def records(load: Load, start_ms: int, groups: Sequence[int]) -> Iterator[tuple[int, int, bytes, bytes]]:
     """Yield (offsets partition, time in ms, key, value), in order of time within each group."""
     names = {number: f"payments-settlement-{number:05d}" for number in groups}
+    topics = {number: f"settlement-events-{number % 97:03d}" for number in groups}
     commit_keys = {
-        number: [
-            offset_commit_key(name, f"settlement-events-{number % 97:03d}", p) for p in range(PARTITIONS_PER_GROUP)
-        ]
+        number: [offset_commit_key(name, topics[number], p) for p in range(PARTITIONS_PER_GROUP)]
         for number, name in names.items()
     }
     homes = {number: partition_of(name, load.partitions) for number, name in names.items()}
@@ -138,7 +137,8 @@ def records(load: Load, start_ms: int, groups: Sequence[int]) -> Iterator[tuple[
         for number in groups:
             at_ms = start_ms + (turn * load.groups + number) * PARTITIONS_PER_GROUP * 1000 // load.records_per_s
             if generation := load.announced(turn, number):
-                yield homes[number], at_ms, group_key(names[number]), group_metadata(names[number], generation, at_ms)
+                started = group_metadata(names[number], generation, at_ms, topic=topics[number])
+                yield homes[number], at_ms, group_key(names[number]), started
             for partition, key in enumerate(commit_keys[number]):
                 yield homes[number], at_ms, key, struct.pack(">hqibqb", 4, turn * 100 + partition, 7, 1, at_ms, 0)
 

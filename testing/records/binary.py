@@ -6,11 +6,12 @@ import struct
 from collections.abc import Sequence
 
 
-def group_metadata(group: str, generation: int, at_ms: int, *, count: int = 3, partitions: int = 10) -> bytes:
-    """Return a GroupMetadataValue v3 of a range-assigned group of `count` dynamic members."""
+def group_metadata(
+    group: str, generation: int, at_ms: int, *, topic: str = "settlement-events", count: int = 3, partitions: int = 10
+) -> bytes:
+    """Return a GroupMetadataValue v3 of a group of `count` dynamic members to which range assigned `topic`."""
     ids = [f"{group}-worker-{n}-6f1c2a34-9d1b-4c52-8a70-{generation:06x}{n:06x}" for n in range(count)]
-    topic = string("settlement-events")
-    subscription = struct.pack(">hi", 3, 1) + topic + struct.pack(">iiih", -1, 0, generation - 1, -1)
+    subscription = struct.pack(">hi", 3, 1) + string(topic) + struct.pack(">iiih", -1, 0, generation - 1, -1)
     members = b"".join(
         string(member)
         + struct.pack(">h", -1)
@@ -18,7 +19,7 @@ def group_metadata(group: str, generation: int, at_ms: int, *, count: int = 3, p
         + string(f"/10.20.{n}.17")
         + struct.pack(">ii", 300_000, 45_000)
         + blob(subscription)
-        + blob(_assignment(topic, range(n, partitions, count)))
+        + blob(_assignment(string(topic), range(n, partitions, count)))
         for n, member in enumerate(ids)
     )
     head = struct.pack(">h", 3) + string("consumer") + struct.pack(">i", generation) + string("range")
