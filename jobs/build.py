@@ -52,6 +52,7 @@ from jobs.tables.append import overwrite, overwrite_frame
 from jobs.tables.ask import ask
 from jobs.tables.create_tables import create_tables, needs_spark
 from jobs.tables.delta_io import WRITERS, checkpoint_path, follow, read, required
+from jobs.tables.disk.durability import after_sync
 from jobs.tables.engine import connect
 from jobs.tables.location import is_elsewhere
 from jobs.tables.new_rows import NewRows
@@ -294,7 +295,11 @@ def start_groups(spark: SparkSession, settings: Settings, trigger: Mapping[str, 
         save_states(warehouse)
         rebuild_affected(batch.sparkSession, settings, by_group_frame(batch).toArrow())
 
-    writer = reduce(DataFrame.union, rows).writeStream.foreachBatch(build).option("checkpointLocation", place(progress))
+    writer = (
+        reduce(DataFrame.union, rows)
+        .writeStream.foreachBatch(after_sync(progress, build))
+        .option("checkpointLocation", place(progress))
+    )
     return writer.trigger(**trigger).start()
 
 

@@ -176,7 +176,8 @@ def _run_bound(settings: Settings, args: argparse.Namespace, there: str | None, 
         # Before anything below starts a thread.
         import_module("jobs.processes.template").start(FORKED)
     if args.command in (*RECORDED, "up"):
-        import_module("jobs.tables.disk.durability").refuse_torn(settings.warehouse)
+        for sentence in import_module("jobs.tables.disk.torn").repair_logs(settings.warehouse):
+            warn(f"regroup {args.command}: {sentence}")
         import_module("jobs.tables.create_tables").refuse_newer_tables(settings.warehouse)
         keep_trimmed()
     if args.command not in RECORDED:

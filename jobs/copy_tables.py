@@ -21,6 +21,7 @@ from jobs.tables.append import append_frame
 from jobs.tables.changed_rows import snapshot
 from jobs.tables.create_tables import create_tables
 from jobs.tables.delta_io import read
+from jobs.tables.disk.durability import write_whole
 from jobs.tables.location import shown
 from jobs.tables.table_facts import has_rows, table_id
 from schemas.tables import Table
@@ -83,8 +84,7 @@ def _copied(spark: SparkSession, source: Path, target: Path, table: Table) -> st
             f"{shown(source)}: remove it there, or copy into an empty place."
         )
     create_tables(spark, target, (table,))
-    note.parent.mkdir(parents=True, exist_ok=True)
-    note.write_text(json.dumps(done), encoding="utf-8")
+    write_whole(note, json.dumps(done))
     return f"{count(expected[0], 'row')} copied and compared"
 
 

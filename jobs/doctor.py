@@ -29,8 +29,8 @@ from jobs.setup.jars import jars
 from jobs.setup.java import java_home
 from jobs.states.stored_states import writer
 from jobs.tables.create_tables import refuse_newer_tables
-from jobs.tables.disk.durability import refuse_torn
 from jobs.tables.disk.hard_links import has_hard_links
+from jobs.tables.disk.torn import torn_files
 from jobs.tables.location import location
 from jobs.tables.table_facts import exists
 from jobs.tables.unread_lines import unread_lines
@@ -105,11 +105,16 @@ def _warehouse(warehouse: Path) -> Finding:
     if not os.access(nearest, os.W_OK):
         advice = f"Make {nearest} writable for this user, or name another folder with --warehouse."
         return Finding(subject="warehouse", is_ok=False, found=f"{warehouse} cannot be written", advice=advice)
-    for refuse, why in ((refuse_torn, "is damaged"), (refuse_newer_tables, "is too new")):
-        try:
-            refuse(warehouse)
-        except UserError as error:
-            return Finding(subject="warehouse", is_ok=False, found=f"{warehouse} {why}", advice=str(error))
+    if torn := next(torn_files(warehouse), None):
+        advice = (
+            f"{torn.described}, as after a loss of power or on a full disk. Free space if the disk is full. The next "
+            f"job that writes deletes {torn.path}, and {torn.then}."
+        )
+        return Finding(subject="warehouse", is_ok=False, found=f"{warehouse} is damaged", advice=advice)
+    try:
+        refuse_newer_tables(warehouse)
+    except UserError as error:
+        return Finding(subject="warehouse", is_ok=False, found=f"{warehouse} is too new", advice=str(error))
     if (there := location(warehouse)) is not None:
         return Finding(
             subject="warehouse", is_ok=True, found=f"{warehouse}, for tables in {there}, which were not read"

@@ -39,6 +39,7 @@ from jobs.spark.spark import for_few_rows, session_of
 from jobs.states.kept import as_stored
 from jobs.tables.changed_rows import snapshot
 from jobs.tables.delta_io import WRITERS, checkpoint_path, read
+from jobs.tables.disk.durability import write_whole
 from jobs.tables.engine import connect, show
 from jobs.tables.location import is_elsewhere
 from jobs.tables.spark_commit import commit_by_spark
@@ -75,8 +76,7 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
         receipt = erase(spark, settings.warehouse, name, vacuum_days=0.0 if args.now else settings.vacuum_days)
     text = json.dumps(receipt, indent=2)
     path = settings.warehouse / "_receipts" / f"erase-{receipt['erased_at'].replace(':', '')}.json"
-    path.parent.mkdir(exist_ok=True)
-    path.write_text(text + "\n", encoding="utf-8")
+    write_whole(path, text + "\n")
     for line in text.splitlines():
         say(line)
     say(f"Receipt: {as_stored(path)}")

@@ -29,6 +29,7 @@ from jobs.states.kept import save_states
 from jobs.tables.append import Once, append, append_frame
 from jobs.tables.create_tables import create_tables, needs_spark
 from jobs.tables.delta_io import checkpoint_path, claim
+from jobs.tables.disk.durability import after_sync
 from jobs.tables.new_rows import NewRows, collected
 from jobs.tables.output import folders_of
 from pipelines.rows_of_tables import table_of
@@ -244,7 +245,7 @@ class Writer:
             stream.frame(spark)
             .writeStream.queryName(f"{stream.cluster} {stream.topic}")
             .option("checkpointLocation", place(checkpoint.path))
-            .foreachBatch(partial(self._write, app_id, limit))
+            .foreachBatch(after_sync(checkpoint.path, partial(self._write, app_id, limit)))
             .trigger(**trigger)
             .start()
         )

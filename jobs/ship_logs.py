@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from jobs.config.errors import UserError
 from jobs.kafka.events_topic import EventsTopic
 from jobs.kafka.logs.log_files import FileLine, FilePosition, Follower
+from jobs.tables.disk.durability import write_whole
 
 if TYPE_CHECKING:
     import argparse
@@ -123,11 +124,8 @@ def _load(file: Path) -> FilePosition | None:
 
 
 def _save(file: Path, position: FilePosition) -> None:
-    fresh = file.with_suffix(".new")
     try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        fresh.write_text(json.dumps(position.to_json()), encoding="utf-8")
-        fresh.replace(file)
+        write_whole(file, json.dumps(position.to_json()))
     except OSError as error:
         raise UserError(
             f"The position cannot be stored in {file.parent} ({error.strerror}): set XDG_STATE_HOME to another folder."

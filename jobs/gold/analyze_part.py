@@ -30,6 +30,7 @@ from jobs.gold.storms import update_storms
 from jobs.tables.ask import ask
 from jobs.tables.changed_rows import GoneError, TableSnapshot, changed_groups, snapshot
 from jobs.tables.delta_io import checkpoint_path, read, required
+from jobs.tables.disk.durability import write_whole
 from jobs.tables.location import is_elsewhere
 from jobs.tables.replace import replace_rows
 from jobs.tables.silver_rows import rows
@@ -126,11 +127,8 @@ def analyze_part(
         silver = {t: read(required(spark), warehouse, t, snapshots[t.name].version) for t in INPUTS}
         _rebuild(required(spark), warehouse, silver, part, known, config, tables)
     left = [[*group, at] for group, at in scope.items() if group not in part]
-    memory.parent.mkdir(parents=True, exist_ok=True)
-    # Renamed into place: a crash before this analyzes these groups again, with the same result.
-    next_one = memory.with_suffix(".part")
-    next_one.write_text(json.dumps(now | {"left": left, "after": after}), encoding="utf-8")
-    next_one.replace(memory)
+    # A crash before this analyzes these groups again, with the same result.
+    write_whole(memory, json.dumps(now | {"left": left, "after": after}))
     return Part(analysed=len(part), left=len(left))
 
 

@@ -18,6 +18,7 @@ import pyarrow as pa
 from jobs.kafka.kafka_source import TopicStreamReader
 from jobs.kafka.source_position import TopicPosition
 from jobs.processes.spawned_pool import interrupts_ignored, spawned_pool
+from jobs.tables.disk.durability import write_whole
 from jobs.tables.output import schema
 from schemas.bronze import COVERAGE
 
@@ -68,11 +69,7 @@ def read_share(stream: TopicStream, share: InputPartition) -> pa.Table:
 
 def write_note(checkpoint: Path, position: TopicPosition) -> None:
     """Write the position of a first read next to the stream's checkpoint."""
-    note = _note(checkpoint)
-    note.parent.mkdir(parents=True, exist_ok=True)
-    whole = note.with_suffix(".tmp")
-    whole.write_text(json.dumps(position.stored()), encoding="utf-8")
-    whole.replace(note)
+    write_whole(_note(checkpoint), json.dumps(position.stored()))
 
 
 def topic_id_at(checkpoint: Path, position: TopicPosition) -> str | None:

@@ -36,6 +36,7 @@ from jobs.tables import named_tables
 from jobs.tables.append import overwrite_frame
 from jobs.tables.changed_rows import snapshot
 from jobs.tables.delta_io import checkpoint_path
+from jobs.tables.disk.durability import write_whole
 from jobs.tables.engine import connect, show
 from jobs.tables.local_rewrite import exchange
 from jobs.tables.paths import TableName, actions, table_path
@@ -66,8 +67,7 @@ class Progress:
             return cls()
 
     def keep(self, path: Path) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps({"version": self.version, "until_ms": self.until_ms}), encoding="utf-8")
+        write_whole(path, json.dumps({"version": self.version, "until_ms": self.until_ms}))
 
 
 def merge_runs(spark: SparkSession, warehouse: Path, *, now_ms: int | None = None) -> tuple[int, int]:

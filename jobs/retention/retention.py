@@ -19,6 +19,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark re
 
 from jobs.config.settings import Settings
 from jobs.tables.delta_io import read
+from jobs.tables.disk.durability import write_whole
 from jobs.tables.engine import connect, quoted
 from jobs.tables.location import is_elsewhere
 from jobs.tables.silver_rows import dataset
@@ -101,9 +102,8 @@ def expire(spark: SparkSession, warehouse: Path, table: Table, days: int, now_ms
 
 def _note(warehouse: Path, table: Table, since: int) -> None:
     path = warehouse / "_kept" / table.name
-    path.parent.mkdir(parents=True, exist_ok=True)
     known = kept_since(warehouse, table)
-    path.write_text(str(max(since, known or since)), encoding="utf-8")
+    write_whole(path, str(max(since, known or since)))
 
 
 def kept_since(warehouse: Path, *tables: Table) -> int | None:

@@ -13,6 +13,7 @@ from jobs.spark.spark import for_few_rows
 from jobs.states.kept import save_states
 from jobs.tables.create_tables import create_tables
 from jobs.tables.delta_io import checkpoint_path, follow
+from jobs.tables.disk.durability import after_sync
 from jobs.tables.engine import connect
 from jobs.tables.new_rows import NewRows
 from jobs.tables.replace import replace_rows
@@ -74,7 +75,7 @@ def start_marks(spark: SparkSession, warehouse: Path, trigger: Mapping[str, Any]
 
     return (
         follow(spark, warehouse, ADMIN_OBSERVATIONS)
-        .writeStream.foreachBatch(build)
+        .writeStream.foreachBatch(after_sync(progress, build))
         .option("checkpointLocation", place(progress))
         .trigger(**trigger)
         .start()

@@ -18,6 +18,7 @@ from jobs.states.kept import save_states
 from jobs.tables.append import overwrite_frame
 from jobs.tables.create_tables import create_tables
 from jobs.tables.delta_io import checkpoint_path, follow, read
+from jobs.tables.disk.durability import after_sync
 from jobs.tables.engine import connect, show
 from jobs.tables.replace import replace_rows
 from jobs.tables.silver_rows import stored_rows
@@ -85,7 +86,7 @@ def start_reassignments(spark: SparkSession, warehouse: Path, trigger: Mapping[s
 
     return (
         reduce(DataFrame.union, new)
-        .writeStream.foreachBatch(build)
+        .writeStream.foreachBatch(after_sync(progress, build))
         .option("checkpointLocation", place(progress))
         .trigger(**trigger)
         .start()

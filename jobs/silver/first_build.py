@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from jobs.spark.checkpoint import has_progress
+from jobs.tables.disk.durability import write_whole
 from jobs.tables.new_rows import NewRows
 from jobs.tables.table_facts import TableVersion, has_commit, has_rows, table_id
 from schemas.silver import REBALANCES
@@ -48,10 +49,7 @@ def all_rows(warehouse: Path, tables: Sequence[Table]) -> Mapping[Table, NewRows
 
 def write_note(checkpoint: Path, read: Versions) -> None:
     """Note the versions of a first build that is complete."""
-    checkpoint.mkdir(parents=True, exist_ok=True)
-    whole = _note(checkpoint).with_suffix(".tmp")
-    whole.write_text(json.dumps(read), encoding="utf-8")
-    whole.replace(_note(checkpoint))
+    write_whole(_note(checkpoint), json.dumps(read))
 
 
 def begin_after(warehouse: Path, table: Table, checkpoint: Path) -> int | None:

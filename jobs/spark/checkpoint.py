@@ -14,6 +14,8 @@ from jobs.config.errors import UserError
 from jobs.config.terminal import say
 from jobs.processes.process_lock import ProcessLock, lock_file
 from jobs.spark.session_provider import Provider, provider
+from jobs.tables.disk.durability import write_whole
+from jobs.tables.disk.torn import repair_progress
 from jobs.tables.table_facts import commits_after, oldest_version, table_id
 
 if TYPE_CHECKING:
@@ -31,12 +33,19 @@ def place(path: Path) -> str:
     return f"file://{path}" if provider() in (Provider.SUBMIT, Provider.CONTEXT) else str(path)
 
 
+def repair(path: Path) -> None:
+    """Delete what is torn of a stream's progress, and print a sentence for each file."""
+    for sentence in repair_progress(path):
+        say(sentence)
+
+
 def start_over_unless(path: Path, warehouse: Path, tables: Sequence[Table]) -> None:
     """Delete the progress of a stream over `tables` that cannot continue.
 
     It cannot if it followed another number of tables, as in an earlier version of Regroup, or if the tables' logs no
     longer reach back to its position. Only for streams that may process rows again.
     """
+    repair(path)
     batch = _last_batch(path, "offsets")
     if batch is None:
         return
@@ -116,7 +125,7 @@ class Checkpoint:
         return has_progress(self.path)
 
     def acquire(self) -> None:
-        """Reserve the stream for this process until the process ends.
+        """Reserve the stream for this process until the process ends, and delete what is torn of its progress.
 
         Two processes that start at the same time would each create an app id, and write the first batch twice.
 
@@ -133,6 +142,7 @@ class Checkpoint:
             raise UserError(
                 f"Another process already runs the stream of the checkpoint {self.path}: stop that process first."
             ) from None
+        repair(self.path)
 
     def refuse_other_tables(self) -> None:
         """Check that the tables belong to the progress. Call this before tables are created.
@@ -166,9 +176,8 @@ class Checkpoint:
         if not self.has_progress:
             position = start()
             shutil.rmtree(self.path, ignore_errors=True)
-            self.path.mkdir(parents=True)
             new = {"app_id": uuid.uuid4().hex, "tables": self._table_ids(), "start": position}
-            self._note.write_text(json.dumps(new), encoding="utf-8")
+            write_whole(self._note, json.dumps(new))
         note = json.loads(self._note.read_text(encoding="utf-8"))
         return str(note["app_id"]), note.get("start")
 

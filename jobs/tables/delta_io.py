@@ -7,12 +7,12 @@ with that name.
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from jobs.config.errors import UserError
 from jobs.tables import named_tables
+from jobs.tables.disk.durability import write_whole
 from jobs.tables.paths import TableName, table_path
 from schemas.tables import Table
 
@@ -35,13 +35,11 @@ def claim(warehouse: str | Path, cluster: str, cluster_id: str) -> None:
         UserError: the name is bound to another cluster.
     """
     marker = Path(warehouse) / "_clusters" / cluster
-    marker.parent.mkdir(parents=True, exist_ok=True)
-    if not marker.exists():
-        # Renamed into place, because a partly written marker would name another cluster.
-        whole = marker.with_name(f"{cluster}.{os.getpid()}.tmp")
-        whole.write_text(cluster_id, encoding="utf-8")
-        whole.replace(marker)
-    if (known := marker.read_text(encoding="utf-8")) != cluster_id:
+    known = marker.read_text(encoding="utf-8") if marker.exists() else ""
+    if not known:
+        # Also over an empty one, which an earlier version of Regroup left after a power loss.
+        write_whole(marker, known := cluster_id)
+    if known != cluster_id:
         raise UserError(
             f"In the warehouse {warehouse} the cluster name {cluster!r} stands for the Kafka cluster {known}, but the "
             f"brokers given belong to {cluster_id}: choose another --warehouse or another cluster name."

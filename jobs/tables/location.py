@@ -10,6 +10,7 @@ import re
 from pathlib import Path
 
 from jobs.config.errors import UserError
+from jobs.tables.disk.durability import write_whole
 
 SCHEMA = re.compile(r"[^`.:/\s]+(\.[^`.:/\s]+)?")
 ADDRESS = re.compile(r"[a-z][a-z0-9+]*://\S+[^/\s]|/\S*[^/\s]")
@@ -66,10 +67,7 @@ def bind(warehouse: Path, wanted: str) -> None:
                 f"The warehouse {warehouse} has its tables in the folder, but the setting tables says {wanted}: give "
                 "another --warehouse for checkpoints and states, or leave the setting out."
             )
-        warehouse.mkdir(parents=True, exist_ok=True)
-        whole = _note(warehouse).with_suffix(".tmp")
-        whole.write_text(wanted, encoding="utf-8")
-        whole.replace(_note(warehouse))
+        write_whole(_note(warehouse), wanted)
     elif known != wanted:
         raise UserError(
             f"The warehouse {warehouse} belongs to the tables in {known}, but the setting tables says {wanted}: give "

@@ -8,10 +8,9 @@ without locks, have only the retries.
 
 from __future__ import annotations
 
-import fcntl
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 from random import uniform
@@ -22,6 +21,7 @@ from deltalake import DeltaTable
 from jobs.tables.conflicts import CONFLICTS
 from jobs.tables.disk.durability import on_disk
 from jobs.tables.disk.hard_links import has_hard_links
+from jobs.tables.disk.write_lock import write_lock
 from jobs.tables.paths import TableName
 
 TRIES = 6
@@ -59,13 +59,7 @@ def table_lock(path: str, *, alone: bool = False) -> Iterator[None]:
     if isinstance(path, TableName):
         yield
         return
-    lock = Path(path).parent / "_checkpoints" / "turns" / Path(path).name
-    with ExitStack() as stack:
-        with suppress(OSError):
-            lock.parent.mkdir(parents=True, exist_ok=True)
-            file = stack.enter_context(lock.open("a"))
-            fcntl.flock(file, fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
-        stack.enter_context(on_disk(path))
+    with write_lock(Path(path), alone=alone), on_disk(path):
         yield
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pyarrow as pa
 import pytest
 from confluent_kafka import Producer
@@ -127,6 +129,17 @@ def test_a_broker_that_is_not_there_is_named(doctor, monkeypatch) -> None:
     code, printed = doctor("127.0.0.1:1")
     assert code == 1
     assert "Check that 127.0.0.1:1 is correct and reachable" in printed
+
+
+def test_a_commit_torn_by_a_power_loss_is_named_and_stays_for_the_next_job(tmp_path) -> None:
+    write_deltalake(tmp_path / "generations", pa.table({"n": [1]}))
+    (commit,) = (tmp_path / "generations" / "_delta_log").glob("*.json")
+    os.truncate(commit, 0)
+    [found] = [each for each in checks(Settings(warehouse=tmp_path), None) if each.subject == "warehouse"]
+    assert (False, f"{tmp_path} is damaged") == (found.is_ok, found.found)
+    assert found.advice.startswith("The newest commit of the table generations is torn, as after a loss of power")
+    assert f"The next job that writes deletes {commit}, and rows from Kafka, and" in found.advice
+    assert commit.exists()
 
 
 def test_log_lines_that_were_not_read_are_counted_with_the_setting_that_helps(tmp_path) -> None:

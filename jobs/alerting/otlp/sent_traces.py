@@ -6,12 +6,12 @@ A crash between a request and the file repeats at most one request, with the sam
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from jobs.tables.delta_io import checkpoint_path
+from jobs.tables.disk.durability import write_whole
 
 COUNTS = ("accepted", "expired", "refused")
 
@@ -67,10 +67,4 @@ class SentTraces:
             "others": self.others,
             "counts": self.counts,
         }
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        new = self.path.with_suffix(".new")
-        with new.open("w", encoding="utf-8") as file:
-            json.dump(stored, file)
-            file.flush()
-            os.fsync(file.fileno())
-        new.replace(self.path)
+        write_whole(self.path, json.dumps(stored))

@@ -1,8 +1,9 @@
-"""Protection against power loss: partly written files are detected, and committed files are complete on the disk.
+"""What is written is complete on the disk before something depends on it.
 
 Delta and Spark rename a file into place, and the operating system writes its bytes to the disk later. After a power
 loss, the newest files may be torn, or empty, which Delta reads as a commit without changes. So the tables' files are
-flushed to the disk before a batch counts as done. A torn file therefore belongs to unfinished work, which is repeated.
+flushed to the disk before a batch counts as done, and the offsets of a batch before its rows are written. A torn file
+therefore belongs to unfinished work, which is repeated (`torn`).
 """
 
 from __future__ import annotations
@@ -10,138 +11,76 @@ from __future__ import annotations
 import errno
 import json
 import os
-import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import count, takewhile
 from pathlib import Path
+from typing import TypeVar
 from urllib.parse import unquote
 
-from jobs.config.errors import UserError
-
-CHECKED_AT_ONCE = 512
-"""Bytes per checksum in a Hadoop checksum file. The checksums follow a magic number and this number."""
+from jobs.tables.disk.table_log import HINT, checkpoint_of, commit_of, newest_version, sums_of
 
 LOST = {errno.EIO, errno.ENOSPC, errno.EDQUOT}
-PARQUET = b"PAR1"
-STEPS = ("offsets", "commits")
-"""Folders in which Spark stores one file per batch of a stream."""
-NO_OFFSET = b"-"
-"""Spark's entry for a source that has no data yet."""
-HINT = "_last_checkpoint"
-"""The file that names the newest checkpoint. Delta works without it, but not if it names a missing checkpoint."""
+
+Rows = TypeVar("Rows")
 
 
-def refuse_torn(warehouse: str | Path) -> None:
-    """Raise `UserError` if the newest files of a table's log or of a stream's progress are incomplete."""
-    for log in sorted(Path(warehouse).glob("*/_delta_log")):
-        _refuse_torn_log(log)
-    for offsets in sorted(Path(warehouse, "_checkpoints").rglob("offsets")):
-        _refuse_torn_progress(offsets.parent)
-
-
-def _refuse_torn_log(log: Path) -> None:
-    version = _newest(log)
-    newest = _commit(log, version)
-    # Spark would apply the checksums of a deleted torn commit to the next commit of that number.
-    _sums(_commit(log, version + 1)).unlink(missing_ok=True)
-    if newest.exists() and _is_torn(newest):
-        raise UserError(
-            f"The newest commit of the table {log.parent.name} is torn, as after a loss of power or on a full disk: "
-            f"delete {newest}, and run the job again. It continues where the table then ends."
-        )
-    checkpoint = max(filter(None, (*log.glob("*.checkpoint.parquet"), _hinted(log))), default=None)
-    if checkpoint and not _ends_as_parquet(checkpoint):
-        raise UserError(
-            f"The newest checkpoint of the table {log.parent.name} is torn or missing: delete {checkpoint}, if it "
-            f"exists, and {log / HINT}, and run the job again. It then reads the commits themselves."
-        )
-
-
-def _refuse_torn_progress(folder: Path) -> None:
-    batches = (
-        [file for file in (folder / name).iterdir() if file.name.isdigit()]
-        for name in STEPS
-        if (folder / name).is_dir()
-    )
-    newest = [max(files, key=lambda file: int(file.name)) for files in batches if files]
-    if any(_is_torn(file) for file in (*newest, folder / "metadata") if file.exists()):
-        raise UserError(
-            f"The progress in {folder} is torn, as after a loss of power or on a full disk: delete that folder, and "
-            "run the job again. It finds its position in the tables."
-        )
+def write_whole(path: Path, text: str) -> None:
+    """Write a small file, and create its folder. After a crash or a power loss it has this text or the one before."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    new = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+    new.write_text(text, encoding="utf-8")
+    sync(new)
+    new.replace(path)
+    sync(path.parent)
 
 
 @contextmanager
 def on_disk(path: str) -> Iterator[None]:
     """Flush everything that is committed to the table at `path` in the block. Object storage needs no flush."""
-    log = Path(path) / "_delta_log"
-    before = _newest(log)
+    before = newest_version(Path(path, "_delta_log"))
     yield
+    flush(Path(path), before + 1)
+
+
+def flush(table: Path, since: int) -> None:
+    """Flush the versions of a table from `since` on, with their files."""
+    log = table / "_delta_log"
     # Tried one by one, because versions have no gaps, and listing a log of thousands of commits takes time.
-    new = list(takewhile(Path.exists, (_commit(log, version) for version in count(before + 1))))
-    written = [Path(path) / name for commit in new for name in _added(commit)]
-    for each in (*written, *new, *{file.parent for file in (*written, *new)}):
-        _sync(each)
+    versions = [*takewhile(lambda version: commit_of(log, version).exists(), count(since))]
+    new = [commit_of(log, version) for version in versions]
+    written = [table / name for commit in new for name in _added(commit)]
+    # A checkpoint takes the place of older commits, which are deleted.
+    checkpoints = [file for version in versions if (file := checkpoint_of(log, version)).exists()]
+    whole = [*written, *new, *checkpoints, *([log / HINT] if checkpoints else [])]
+    # Spark refuses a file whose checksums are torn.
+    sums = [each for file in whole if (each := sums_of(file)).exists()]
+    for each in (*whole, *sums, *{file.parent for file in whole}):
+        sync(each)
 
 
-def _newest(log: Path) -> int:
-    """Return the newest version of a table, or -1 if there is none."""
-    names = os.listdir(log) if log.is_dir() else []  # noqa: PTH208 - takes a third of the time of `Path` objects
-    stems = (name.removesuffix(".json") for name in names if name.endswith(".json"))
-    return max((int(stem) for stem in stems if stem.isdigit()), default=-1)
+def after_sync(progress: Path, batch: Callable[[Rows, int], None]) -> Callable[[Rows, int], None]:
+    """Return the function of a stream's batches with its progress flushed to the disk first.
+
+    If the offsets of a batch are torn, its rows were therefore not written, and Spark may choose other offsets.
+    """
+
+    def synced(rows: Rows, number: int) -> None:
+        before = f"commits/{number - 1}" if number else "metadata"
+        for file in (progress / before, progress / "offsets" / str(number)):
+            for each in (file, sums_of(file), file.parent):
+                sync(each)
+        batch(rows, number)
+
+    return synced
 
 
-def _commit(log: Path, version: int) -> Path:
-    return log / f"{version:020}.json"
+def sync(path: Path) -> None:
+    """Flush a file, or the entries of a folder, to the disk.
 
-
-def _sums(file: Path) -> Path:
-    """Return the path of Hadoop's checksum file for a file."""
-    return file.with_name(f".{file.name}.crc")
-
-
-def _is_torn(file: Path) -> bool:
-    raw = file.read_bytes()
-    try:
-        last = raw.splitlines()[-1]
-        if last != NO_OFFSET:
-            json.loads(last)
-    except (IndexError, ValueError):
-        return True
-    try:
-        sums = _sums(file).read_bytes()[8:]
-    except OSError:
-        return False
-    pieces = (raw[at : at + CHECKED_AT_ONCE] for at in range(0, len(raw), CHECKED_AT_ONCE))
-    return sums != b"".join(zlib.crc32(piece).to_bytes(4) for piece in pieces)
-
-
-def _hinted(log: Path) -> Path | None:
-    """Return the checkpoint that the hint names; None without a hint, or if the checkpoint has several files."""
-    try:
-        hint = json.loads((log / HINT).read_bytes())
-    except (OSError, ValueError):
-        return None
-    return None if hint.get("parts") else log / f"{hint['version']:020}.checkpoint.parquet"
-
-
-def _ends_as_parquet(file: Path) -> bool:
-    try:
-        with file.open("rb") as opened:
-            opened.seek(-len(PARQUET), os.SEEK_END)
-            return opened.read() == PARQUET
-    except OSError:
-        return False
-
-
-def _added(commit: Path) -> Iterator[str]:
-    for line in commit.read_text(encoding="utf-8").splitlines():
-        if added := json.loads(line).get("add"):
-            yield unquote(added["path"])
-
-
-def _sync(path: Path) -> None:
+    Raises:
+        OSError: the disk is full or broken. A storage that knows no flush is no error.
+    """
     try:
         opened = os.open(path, os.O_RDONLY)
         try:
@@ -149,6 +88,11 @@ def _sync(path: Path) -> None:
         finally:
             os.close(opened)
     except OSError as error:
-        # Other errors mean that this storage has no fsync.
         if error.errno in LOST:
             raise
+
+
+def _added(commit: Path) -> Iterator[str]:
+    for line in commit.read_text(encoding="utf-8").splitlines():
+        if added := json.loads(line).get("add"):
+            yield unquote(added["path"])
