@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
+from tests.faults.disk import Disk, unavailable
 from tests.faults.matrix import PROPERTY, Trial
 from tests.faults.tables import Content, recorded_content
 from tests.jobs.conftest import NAME, recorded  # noqa: F401 - a fixture
@@ -30,3 +33,12 @@ def matrix(request):
 @pytest.fixture(scope="session")
 def undisturbed() -> Content:
     return recorded_content(NAME)
+
+
+@pytest.fixture
+def disk(tmp_path) -> Iterator[Disk]:
+    """A disk that can lose power, mounted at `disk.folder`."""
+    if why := unavailable():
+        pytest.skip(why)
+    with Disk(tmp_path / "disk", tmp_path / "disk.img") as mounted:
+        yield mounted

@@ -13,6 +13,7 @@ from random import Random
 
 from jobs.config.clusters import Cluster
 from jobs.lab.broker import Broker
+from tests.faults.disk import Disk
 from tests.faults.points import BUILDING, INGEST, MAINTAIN, done, killed
 from tests.faults.process import Job
 
@@ -25,9 +26,10 @@ JOBS = ("ingest", "build", "maintain")
 
 @dataclass(frozen=True)
 class Round:
-    """One warehouse in which faults happen, and the broker whose history it reads."""
+    """One warehouse in which faults happen, its disk if it has one of its own, and the broker that it reads."""
 
     warehouse: Path
+    disk: Disk | None
     broker: Broker
     cluster: Cluster
     order: Random
@@ -120,6 +122,14 @@ def without_progress(round_: Round) -> bool:
     return runs
 
 
+def without_power(round_: Round) -> bool:
+    """The machine loses power while a job runs."""
+    assert round_.disk is not None
+    runs = at_any_time(round_)
+    round_.disk.cut()
+    return runs
+
+
 FAULTS: dict[str, Fault] = {
     "killed at a point": at_a_point,
     "killed at any time": at_any_time,
@@ -129,3 +139,5 @@ FAULTS: dict[str, Fault] = {
     "two copies": two_copies,
     "progress of the stream lost": without_progress,
 }
+ON_A_DISK: dict[str, Fault] = {"power lost": without_power}
+"""Those that take a disk of the warehouse's own."""

@@ -5,12 +5,14 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Iterator
+from contextlib import nullcontext
 from random import Random
 
 import pytest
 
 from jobs.lab.broker import Broker
-from tests.faults.drawn import FAULTS, Round
+from tests.faults.disk import Disk, unavailable
+from tests.faults.drawn import FAULTS, ON_A_DISK, Round
 from tests.faults.matrix import Trial
 from tests.faults.process import finished
 from tests.faults.tables import Content, content, difference
@@ -46,19 +48,23 @@ def test_rounds_of_drawn_faults_end_in_the_tables_of_a_quiet_run(
     matrix, tmp_path, reading, undisturbed, request
 ) -> None:
     seed = request.config.getoption("--drawn-from")
+    has_disk = not unavailable()
+    faults = FAULTS | ON_A_DISK if has_disk else FAULTS
     for number in numbers(request.config):
         order = Random(f"{seed} {number}")
-        names = [order.choice(list(FAULTS)) for _ in range(order.randint(1, MOST))]
-        played = Round(tmp_path / str(number) / "warehouse", reading, cluster_of(reading), order)
-        trials = [matrix(f"drawn: {name}", Trial()) for name in names]
-        try:
-            for name, trial in zip(names, trials, strict=True):
-                trial.is_hit = FAULTS[name](played)
-            judge(played, trials, undisturbed)
-        except BaseException as error:
-            error.add_note(f"--drawn-from {seed}, round {number}: {', '.join(names)}")
-            raise
-        shutil.rmtree(played.warehouse.parent)
+        names = [order.choice(list(faults)) for _ in range(order.randint(1, MOST))]
+        folder = tmp_path / str(number)
+        with Disk(folder, tmp_path / "disk.img") if has_disk else nullcontext() as disk:
+            played = Round(folder / "life" / "warehouse", disk, reading, cluster_of(reading), order)
+            trials = [matrix(f"drawn: {name}", Trial()) for name in names]
+            try:
+                for name, trial in zip(names, trials, strict=True):
+                    trial.is_hit = faults[name](played)
+                judge(played, trials, undisturbed)
+            except BaseException as error:
+                error.add_note(f"--drawn-from {seed}, round {number}: {', '.join(names)}")
+                raise
+        shutil.rmtree(folder)
 
 
 def judge(played: Round, trials: list[Trial], undisturbed: Content) -> None:

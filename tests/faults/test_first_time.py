@@ -151,13 +151,21 @@ def test_a_killed_first_read_and_first_build_change_no_row(matrix, tmp_path, loa
         assert building.found.is_identical, (seed, at, building.found)
 
 
-def test_a_killed_up_reads_and_builds_the_rest_without_spark(matrix, tmp_path, loaded, quiet, number, request) -> None:
+@pytest.mark.parametrize("fault", ["kill -9", "power cut"])
+def test_a_killed_up_reads_and_builds_the_rest_without_spark(
+    matrix, tmp_path, loaded, quiet, number, fault, request
+) -> None:
     seed = request.config.getoption("--drawn-from")
     order, warehouse = Random(f"{seed} up {number}"), tmp_path / "warehouse"
-    trial = matrix("kill -9: first read and first build in up", Trial())
+    disk = request.getfixturevalue("disk") if fault == "power cut" else None
+    if disk:
+        warehouse = disk.folder / "life" / "warehouse"
+    trial = matrix(f"{fault}: first read and first build in up", Trial())
     expected = silver(quiet.built)
     at = order.randrange(1, files(quiet.built))
     trial.is_hit = killed_at(Job("up", warehouse, loaded, more=("--port", "0"), is_following=True), warehouse, at)
+    if disk:
+        disk.cut()
 
     began = time.monotonic()
     up = Job("up", warehouse, loaded, more=("--port", "0"), is_following=True)
