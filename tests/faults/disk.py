@@ -7,7 +7,9 @@ import os
 import shutil
 import struct
 import subprocess
+from functools import lru_cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Self
 
 from testing.waiting import wait_until
@@ -61,12 +63,17 @@ class Disk:
         self._mount()
 
 
+@lru_cache
 def unavailable() -> str:
-    """Return why this machine cannot have a `Disk`; empty if it can."""
+    """Return why this machine cannot have a `Disk`; empty if it can. Tried once, because a container may forbid it."""
     if os.geteuid() != 0:
         return "a disk of one's own takes root"
     missing = [tool for tool in TOOLS if shutil.which(tool) is None]
     if missing:
         return f"a disk of one's own takes {', '.join(missing)}"
-    free = subprocess.run(["losetup", "-f"], check=False, capture_output=True, text=True)
-    return f"no loop device: {free.stderr.strip()}" if free.returncode else ""
+    try:
+        with TemporaryDirectory() as folder, Disk(Path(folder, "disk"), Path(folder, "disk.img")) as disk:
+            disk.cut()
+    except (OSError, subprocess.CalledProcessError) as error:
+        return f"no disk of one's own: {error}"
+    return ""

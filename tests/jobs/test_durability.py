@@ -101,8 +101,9 @@ def test_what_is_written_in_turn_is_on_the_disk(warehouse, newest, monkeypatch) 
     assert set(synced[2:]) == {table, newest.parent}
 
 
-@pytest.mark.skipif(bool(unavailable()), reason=unavailable())
 def test_rows_and_notes_survive_a_power_cut_and_an_unfinished_commit_does_not_stop_the_next(tmp_path) -> None:
+    if why := unavailable():
+        pytest.skip(why)
     with Disk(tmp_path / "disk", tmp_path / "disk.img") as disk:
         table, note = disk.folder / "rows", disk.folder / "_kept" / "rows"
         for number in range(20):
