@@ -4,14 +4,14 @@
 [--rounds-per-generation 20] [--driver-memory 2g] [--history-minutes 0] [--past-days 0] [--past-groups 10000]
 [--loop-per-s 0] [--log FILE] [--out FOLDER]`. Starts a broker whose `__consumer_offsets` gets records at that rate,
 each with its write time. Every group rebalances once in 20 (or another number of) rounds of commits, which keeps all
-groups in one storm; with 200 rounds, each group rests for a quarter of an hour. A row of `generations` is visible in
-the first version of the table that has it, which is checked twice a second. Memory is the proportional set size (Pss)
-of `up` and its child processes. `stolen` is the share of the cores' time that the host gave to other machines. With a
-history, records of that many minutes are written first, and measuring begins when they are in silver, so that growth
-with history shows within minutes. With a loop, a Connect group that never rests makes that many generations a second as
-well; freshness is that of the others. With past days, silver and gold have the history of that many days of other
-groups when `up` starts (`bench.fleet`; bronze is empty). The output of `up` goes to the log. With a folder, the curves
-of each process are written there once a minute, with what its allocators hold, as `bench aged-day` does.
+groups in one storm; with 200 rounds, each group rests for a quarter of an hour. A row of `generations` is visible since
+the commit of the first version that has it. Memory is the proportional set size (Pss) of `up` and its child processes.
+`stolen` is the share of the cores' time that the host gave to other machines. With a history, records of that many
+minutes are written first, and measuring begins when they are in silver, so that growth with history shows within
+minutes. With a loop, a Connect group that never rests makes that many generations a second as well; freshness is that
+of the others. With past days, silver and gold have the history of that many days of other groups when `up` starts
+(`bench.fleet`; bronze is empty). The output of `up` goes to the log. With a folder, the curves of each process are
+written there once a minute, with what its allocators hold, as `bench aged-day` does.
 """
 
 from __future__ import annotations
@@ -49,6 +49,7 @@ from dashboards.lake.lake import LocalLake
 from dashboards.queries.store import Store
 from jobs.lab.broker import Broker
 from jobs.tables.create_tables import create_tables
+from jobs.tables.disk.table_log import added_files, commit_of, newest_version
 from jobs.tables.paths import table_path
 from schemas.bronze import BRONZE
 from schemas.folded_rows import count_of
@@ -80,22 +81,29 @@ class Freshness:
     started: datetime
     waits: list[float] = field(default_factory=list)
     _seen: set[tuple[str, int]] = field(default_factory=set)
-    _files: set[str] = field(default_factory=set)
+    _version: int = -1
 
     def read(self) -> None:
-        """Add the rows of the newest version. Each file is read once."""
-        if not DeltaTable.is_deltatable(str(self.table)):
-            return
-        files, now = set(DeltaTable(self.table).file_uris()), datetime.now(UTC)
-        columns, since = ["group_id", "generation_id", "joined_at"], max(self.started, now - LATE)
-        for file in sorted(files - self._files):
-            wanted = [("joined_at", ">=", since), ("group_id", "!=", LOOP_GROUP)]
-            rows = pq.read_table(file, columns=columns, filters=wanted)
-            for group, generation, joined_at in zip(*(rows[name].to_pylist() for name in columns), strict=True):
-                if (group, generation) not in self._seen:
-                    self._seen.add((group, generation))
-                    self.waits.append((now - joined_at).total_seconds())
-        self._files = files
+        """Add the rows of new versions, each with the time of the commit that first has it."""
+        log = self.table / "_delta_log"
+        newest = newest_version(log)
+        for version in range(self._version + 1, newest + 1):
+            # Old commits are removed, and files that later commits replaced.
+            with suppress(FileNotFoundError):
+                commit = commit_of(log, version)
+                committed = datetime.fromtimestamp(commit.stat().st_mtime, UTC)
+                for name in added_files(commit):
+                    self._add(self.table / name, committed)
+        self._version = newest
+
+    def _add(self, file: Path, committed: datetime) -> None:
+        columns, since = ["group_id", "generation_id", "joined_at"], max(self.started, committed - LATE)
+        wanted = [("joined_at", ">=", since), ("group_id", "!=", LOOP_GROUP)]
+        rows = pq.read_table(file, columns=columns, filters=wanted)
+        for group, generation, joined_at in zip(*(rows[name].to_pylist() for name in columns), strict=True):
+            if (group, generation) not in self._seen:
+                self._seen.add((group, generation))
+                self.waits.append((committed - joined_at).total_seconds())
 
     @property
     def visible(self) -> int:

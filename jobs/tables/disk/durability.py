@@ -9,16 +9,14 @@ therefore belongs to unfinished work, which is repeated (`torn`).
 from __future__ import annotations
 
 import errno
-import json
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import count, takewhile
 from pathlib import Path
 from typing import TypeVar
-from urllib.parse import unquote
 
-from jobs.tables.disk.table_log import HINT, checkpoint_of, commit_of, newest_version, sums_of
+from jobs.tables.disk.table_log import HINT, added_files, checkpoint_of, commit_of, newest_version, sums_of
 
 LOST = {errno.EIO, errno.ENOSPC, errno.EDQUOT}
 
@@ -49,7 +47,7 @@ def flush(table: Path, since: int) -> None:
     # Tried one by one, because versions have no gaps, and listing a log of thousands of commits takes time.
     versions = [*takewhile(lambda version: commit_of(log, version).exists(), count(since))]
     new = [commit_of(log, version) for version in versions]
-    written = [table / name for commit in new for name in _added(commit)]
+    written = [table / name for commit in new for name in added_files(commit)]
     # A checkpoint takes the place of older commits, which are deleted.
     checkpoints = [file for version in versions if (file := checkpoint_of(log, version)).exists()]
     whole = [*written, *new, *checkpoints, *([log / HINT] if checkpoints else [])]
@@ -90,9 +88,3 @@ def sync(path: Path) -> None:
     except OSError as error:
         if error.errno in LOST:
             raise
-
-
-def _added(commit: Path) -> Iterator[str]:
-    for line in commit.read_text(encoding="utf-8").splitlines():
-        if added := json.loads(line).get("add"):
-            yield unquote(added["path"])

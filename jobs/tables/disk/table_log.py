@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import unquote
 
 HINT = "_last_checkpoint"
 """The file that names the newest checkpoint. Delta works without it, but not if it names a missing checkpoint."""
@@ -28,3 +31,10 @@ def checkpoint_of(log: Path, version: int) -> Path:
 def sums_of(file: Path) -> Path:
     """Return the path of Hadoop's checksum file for a file."""
     return file.with_name(f".{file.name}.crc")
+
+
+def added_files(commit: Path) -> Iterator[str]:
+    """Yield the data files that a commit adds, as paths within the table."""
+    for line in commit.read_text(encoding="utf-8").splitlines():
+        if added := json.loads(line).get("add"):
+            yield unquote(added["path"])
