@@ -12,7 +12,7 @@ import hmac
 import json
 import secrets
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
@@ -106,8 +106,7 @@ def erase(spark: SparkSession, warehouse: Path, name: Name, *, vacuum_days: floa
             _empty_staging(spark, warehouse, found)
         if not changed:
             break
-    analysed = analysed_path(warehouse).parent.glob("analysed*.json")
-    caches = [path for path in (memory_path(warehouse), *analysed) if path.exists()]
+    caches = [file for path in (memory_path(warehouse), analysed_path(warehouse)) for file in _with_unfinished(path)]
     for path in caches:
         # These files are caches that contain group names.
         path.unlink()
@@ -158,6 +157,11 @@ def _without_old_files(warehouse: Path, days: float) -> tuple[dict[Table, int | 
         found = dict(zip(tables, pool.map(removed, tables), strict=True))
     refused = {table: one_line(done) for table, done in found.items() if isinstance(done, PySparkException)}
     return {table: done for table, done in found.items() if not isinstance(done, PySparkException)}, refused
+
+
+def _with_unfinished(cache: Path) -> Iterator[Path]:
+    """Yield a cache, others whose names begin like its own, and what a killed process left of them."""
+    return cache.parent.glob(f"{cache.stem}*")
 
 
 def _empty_staging(spark: SparkSession, warehouse: Path, found: dict[Table, Changed]) -> None:
