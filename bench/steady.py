@@ -88,7 +88,7 @@ class Freshness:
         log = self.table / "_delta_log"
         newest = newest_version(log)
         for version in range(self._version + 1, newest + 1):
-            # Old commits are removed, and files that later commits replaced.
+            # Old commits are deleted, and files that later commits replaced.
             with suppress(FileNotFoundError):
                 commit = commit_of(log, version)
                 committed = datetime.fromtimestamp(commit.stat().st_mtime, UTC)

@@ -107,8 +107,8 @@ def _warehouse(warehouse: Path) -> Finding:
         return Finding(subject="warehouse", is_ok=False, found=f"{warehouse} cannot be written", advice=advice)
     if torn := next(torn_files(warehouse), None):
         advice = (
-            f"{torn.described}, as after a loss of power or on a full disk. Free space if the disk is full. The next "
-            f"job that writes deletes {torn.path}, and {torn.then}."
+            f"{torn.sentence} Free space if the disk is full. The next job that writes deletes {torn.path}, and "
+            f"{torn.then}."
         )
         return Finding(subject="warehouse", is_ok=False, found=f"{warehouse} is damaged", advice=advice)
     try:

@@ -34,7 +34,7 @@ def place(path: Path) -> str:
 
 
 def repair(path: Path) -> None:
-    """Delete what is torn of a stream's progress, and print a sentence for each file."""
+    """Delete what is torn of a stream's progress, and say so."""
     for sentence in repair_progress(path):
         say(sentence)
 

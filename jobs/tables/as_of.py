@@ -11,6 +11,7 @@ from typing import NamedTuple
 from deltalake import DeltaTable
 
 from jobs.tables import named_tables
+from jobs.tables.disk.table_log import commit_of
 from jobs.tables.paths import TableName, table_path
 from schemas.tables import Table
 
@@ -36,7 +37,7 @@ class _Known(NamedTuple):
         if version is not None:
             return self.table.version() == version
         # Checked as well, because a commit within the same clock tick does not change the folder's time.
-        is_newest = not (log / f"{self.table.version() + 1:020}.json").exists()
+        is_newest = not commit_of(log, self.table.version() + 1).exists()
         return self.changed_ns == stat.st_mtime_ns and is_newest
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
 from dashboards.lake.sql_names import quoted, source
+from jobs.tables.disk.table_log import actions_in, commit_of
 from jobs.tables.location import location
 from schemas.tables import Table
 
@@ -41,8 +41,4 @@ def local(uri: str) -> str:
 
 def actions(path: str, version: int) -> list[dict[str, Any]] | None:
     """Return the actions of a commit in the log of the table at `path`; None if the log no longer has that version."""
-    try:
-        commit = Path(path, "_delta_log", f"{version:020}.json").read_text(encoding="utf-8")
-    except FileNotFoundError:
-        return None
-    return [json.loads(line) for line in commit.splitlines()]
+    return actions_in(commit_of(Path(path, "_delta_log"), version))

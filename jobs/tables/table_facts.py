@@ -11,6 +11,7 @@ from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
 from jobs.tables import named_tables
+from jobs.tables.disk.table_log import commit_of
 from jobs.tables.paths import TableName, actions, local, table_path
 from schemas.tables import Table
 
@@ -85,7 +86,7 @@ def oldest_version(warehouse: Path, table: Table) -> int:
 
 def has_commit(warehouse: Path, table: Table, version: int) -> bool:
     """Return whether the log of a table in a folder has the commit of a version."""
-    return Path(table_path(warehouse, table), "_delta_log", f"{version:020}.json").exists()
+    return commit_of(Path(table_path(warehouse, table), "_delta_log"), version).exists()
 
 
 def follows(warehouse: Path, table: Table, before: int, now: int, *, commits: int = 0) -> bool:

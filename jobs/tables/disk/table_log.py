@@ -1,11 +1,11 @@
-"""Names of the files in a table's log, and of the checksums that Hadoop keeps beside a file."""
+"""The files of a table's log, and the checksums that Hadoop keeps beside a file."""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote
 
 HINT = "_last_checkpoint"
@@ -33,8 +33,14 @@ def sums_of(file: Path) -> Path:
     return file.with_name(f".{file.name}.crc")
 
 
-def added_files(commit: Path) -> Iterator[str]:
-    """Yield the data files that a commit adds, as paths within the table."""
-    for line in commit.read_text(encoding="utf-8").splitlines():
-        if added := json.loads(line).get("add"):
-            yield unquote(added["path"])
+def actions_in(commit: Path) -> list[dict[str, Any]] | None:
+    """Return the actions of a commit; None if the log no longer has it."""
+    try:
+        return [json.loads(line) for line in commit.read_text(encoding="utf-8").splitlines()]
+    except FileNotFoundError:
+        return None
+
+
+def added_files(commit: Path) -> list[str]:
+    """Return the data files that a commit adds, as paths within the table; none if the log no longer has it."""
+    return [unquote(action["add"]["path"]) for action in actions_in(commit) or () if "add" in action]

@@ -32,12 +32,21 @@ NO_OFFSET = b"-"
 class Torn:
     """A torn file, or the folder of the progress that is lost with it.
 
-    `described` says which file of what is torn, and `then` what a job does after the file is removed.
+    `described` says which file of what is torn, and `then` what follows after it is deleted.
     """
 
     path: Path
     described: str
     then: str
+
+    @property
+    def sentence(self) -> str:
+        return f"{self.described}, as after a loss of power or on a full disk."
+
+    @property
+    def deleted(self) -> str:
+        """The sentences to print when the file was deleted."""
+        return f"{self.sentence} It was deleted, and {self.then}."
 
 
 def torn_files(warehouse: str | Path) -> Iterator[Torn]:
@@ -51,26 +60,26 @@ def torn_files(warehouse: str | Path) -> Iterator[Torn]:
 
 
 def repair_logs(warehouse: str | Path) -> Iterator[str]:
-    """Remove the torn newest commits and checkpoints of all tables; yield a sentence for each. Flush what remains.
+    """Delete the torn newest commits and checkpoints of all tables; yield sentences for each. Flush what remains.
 
     Other processes may write to the tables meanwhile.
     """
     for log in _logs(warehouse):
-        # Spark would apply the checksums of a removed commit to the next commit of that number.
+        # Spark would apply the checksums of a deleted commit to the next commit of that number.
         sums_of(commit_of(log, newest_version(log) + 1)).unlink(missing_ok=True)
         _without_torn_sums(commit_of(log, newest_version(log)))
         while _torn_in_log(log):
             with write_lock(log.parent, alone=True):
                 # Looked at again, because another process may have repaired it and committed since.
                 if found := _torn_in_log(log):
-                    _remove(log, found)
-                    yield _sentence(found)
+                    _delete(log, found)
+                    yield found.deleted
         # A job that was killed may not have flushed it, and this one will depend on it.
         flush(log.parent, max(0, newest_version(log)))
 
 
 def repair_progress(folder: Path) -> Iterator[str]:
-    """Delete what is torn of a stream's progress; yield a sentence for each file.
+    """Delete what is torn of a stream's progress; yield sentences for each.
 
     Only the process that runs the stream may call this.
     """
@@ -80,13 +89,9 @@ def repair_progress(folder: Path) -> Iterator[str]:
         else:
             found.path.unlink()
             sums_of(found.path).unlink(missing_ok=True)
-        yield _sentence(found)
+        yield found.deleted
     for file in (*filter(None, (_newest_batch(folder / name) for name in STEPS)), folder / "metadata"):
         _without_torn_sums(file)
-
-
-def _sentence(found: Torn) -> str:
-    return f"{found.described}, as after a loss of power or on a full disk. It was deleted, and {found.then}."
 
 
 def _logs(warehouse: str | Path) -> list[Path]:
@@ -105,7 +110,7 @@ def _torn_in_log(log: Path) -> Torn | None:
     return None
 
 
-def _remove(log: Path, found: Torn) -> None:
+def _delete(log: Path, found: Torn) -> None:
     found.path.unlink(missing_ok=True)
     sums_of(found.path).unlink(missing_ok=True)
     if found.path.suffix == ".parquet":
@@ -145,7 +150,7 @@ def _is_torn(file: Path) -> bool:
 
 
 def _without_torn_sums(file: Path) -> None:
-    """Remove the checksums of a file if they are torn themselves: they say nothing, but Spark would refuse the file."""
+    """Delete the checksums of a file if they are torn themselves: they say nothing, but Spark would refuse the file."""
     if sums_of(file).exists() and file.exists() and len(_sums(file)) < _size_of_sums(file.read_bytes()):
         sums_of(file).unlink(missing_ok=True)
 
