@@ -28,11 +28,6 @@ def paint(host: str, addresses: Mapping[str, str], times: int) -> Painted | None
     if path is None:
         return None
     scripts: dict[str, int] = {}
-
-    def weigh(response: Response) -> None:
-        if response.request.resource_type == "script" and response.url not in scripts:
-            scripts[response.url] = len(gzip.compress(response.body(), 6))
-
     took: dict[str, list[float]] = {}
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-gpu"])
@@ -40,12 +35,19 @@ def paint(host: str, addresses: Mapping[str, str], times: int) -> Painted | None
             for round_no in range(times + 1):
                 context = browser.new_context(viewport={"width": 1440, "height": 900})
                 page = context.new_page()
+                loaded: list[Response] = []
                 if round_no == 0:
-                    page.on("response", weigh)
+                    page.on("response", loaded.append)
                 page.goto(host + address)
                 found = page.wait_for_function(FIGURE, polling="raf").json_value()
                 if round_no == 0:
+                    # A body can be read only while the page is open, so not in the handler, which may run at its end.
                     page.wait_for_load_state("networkidle")
+                    scripts |= {
+                        response.url: len(gzip.compress(response.body(), 6))
+                        for response in loaded
+                        if response.request.resource_type == "script"
+                    }
                 else:
                     took.setdefault(name, []).append(found)
                 context.close()
