@@ -85,7 +85,7 @@ def rebuild_all(spark: SparkSession, settings: Settings) -> None:
     known, limits = _beginnings(warehouse), group_limits(warehouse, settings.limits)
     beginnings = limits.admitted(known, anew=True).drop_columns("since_at")
     if not needs_spark(warehouse, (GROUPS,)) and not has_settled(warehouse):
-        made = silver_by_tasks(spark, warehouse, beginnings, making, in_files=True)
+        made = silver_by_tasks(spark, warehouse, beginnings, making, in_files=True, processes=settings.cores)
         _of_each_table(lambda table: overwrite(warehouse, made[table]))
         limits.report(_tables(spark, warehouse))
         return
@@ -243,7 +243,7 @@ class _Change:
 
 
 def _rebuilt(inputs: SilverInputs, points: pa.Table, making: Making, processes: int) -> Mapping[Table, NewRows]:
-    """Return the silver rows that are built from these resume points, without a session by that many processes.
+    """Return the silver rows that are built from these resume points, without executors by that many processes.
 
     The rows are in data files only if all rows that they replace may be removed.
     """

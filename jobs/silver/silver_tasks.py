@@ -1,8 +1,9 @@
 """Builds silver from rows of bronze in memory, and in local mode from many groups in tasks.
 
 Each task reads the bronze files for some of the groups, and may write the tables' data files itself. The same rows take
-several times as long through Spark's sort, its cache and the JVM. Spark runs the tasks on all cores; without a session,
-a pool of processes does, or this process runs few of them one after the other.
+several times as long through Spark's sort, its cache and the JVM. Spark runs the tasks if its session has executors.
+Otherwise a pool of processes does, or this process runs few of them one after the other. The Python workers of a local
+session would keep what the tasks took, 80 MB each, because they also read Kafka and never end.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from pyspark.sql import SparkSession
 from dashboards.lake.lake import milliseconds
 from jobs.config.settings import Settings
 from jobs.processes.spawned_pool import interrupts_ignored, spawned_pool
+from jobs.spark.session_provider import provider
 from jobs.spark.spark import tasks_at_once
 from jobs.tables.engine import connect, disable_file_cache, quoted, show, use_one_thread
 from jobs.tables.memory import no_collection
@@ -88,26 +90,27 @@ def silver_by_tasks(
     making: Making,
     *,
     in_files: bool,
+    processes: int,
     few_bytes: int = FEW_BYTES,
-    processes: int = 1,
 ) -> dict[Table, NewRows]:
     """Return the silver rows of the groups in `points` (`resume_points.resume_points`) by table.
 
     With `in_files`, tasks with more than `few_bytes` of rows write data files that no commit refers to yet. Without a
-    session, many rows are made in `processes` processes.
+    session, and with a local one, many rows are made in `processes` processes.
 
     Raises:
         BrokenProcessPool: one of these processes was ended.
     """
     found: dict[Table, NewRows] = {}
-    cores = tasks_at_once(spark) if spark else processes
+    executing = None if provider() is None else spark
+    cores = tasks_at_once(executing) if executing else processes
     shares, total = _shares(warehouse, points, cores * TASKS_PER_CORE if cores > 1 else 1)
     if shares:
         folders = folders_of(warehouse, SILVER) if in_files else {}
         output = Output(tables=SILVER, folders=folders, few_bytes=few_bytes)
-        if spark:
+        if executing:
             task = partial(_of_task, warehouse.absolute(), shares, making, output)
-            made = spark.range(0, len(shares), 1, len(shares)).mapInArrow(task, ddl(SILVER)).toArrow()
+            made = executing.range(0, len(shares), 1, len(shares)).mapInArrow(task, ddl(SILVER)).toArrow()
         elif processes > 1 and total >= POOLED:
             with spawned_pool(processes) as pool:
                 with interrupts_ignored():

@@ -33,6 +33,9 @@ LATE = re.compile(
 
 ENDED = re.compile("Python worker exited unexpectedly|Python worker process terminated")
 
+BROKEN = re.compile(rf"\b{BrokenProcessPool.__name__}: ")
+"""Python's error in the text of a stream that failed with it."""
+
 PAUSES_S = (1.0, 10.0, 60.0)
 """Pauses in seconds before each repetition. After the last one, the command fails."""
 
@@ -49,7 +52,7 @@ def lost_worker(error: BaseException) -> LostWorkerError | None:
         return error
     if isinstance(error, UserError):
         return None
-    if isinstance(error, BrokenProcessPool):
+    if isinstance(error, BrokenProcessPool) or BROKEN.search(str(error)):
         return LostWorkerError("A worker process ended before its work was done")
     if LATE.search(str(error)):
         return LateWorkerError("A Python worker of Spark did not start")

@@ -24,6 +24,7 @@ from jobs.ingest import start
 from jobs.replay import Capture, CaptureRecords, replay, split
 from jobs.silver.inputs import SilverInputs
 from jobs.silver.silver_tasks import silver_by_tasks
+from jobs.spark.session_provider import Provider
 from jobs.tables.create_tables import create_tables
 from jobs.tables.paths import table_path
 from jobs.tables.transactions import is_local
@@ -57,6 +58,7 @@ def test_batches_whose_silver_tasks_write_as_files_give_the_same_tables(
 ) -> None:
     monkeypatch.setattr(jobs.silver.inputs, "FEW_ROWS", 0)
     monkeypatch.setattr(jobs.silver.silver_tasks, "LEAST", 1)
+    monkeypatch.setattr(jobs.silver.silver_tasks, "provider", lambda: Provider.CONTEXT)
     monkeypatch.setattr(jobs.build, "silver_by_tasks", partial(silver_by_tasks, few_bytes=0))
     assert differing(expected, replayed(spark, warehouse, batches=3, seed=6)) == {}
 

@@ -19,6 +19,7 @@ from jobs.replay import Capture, bronze_of
 from jobs.silver.inputs import SilverInputs
 from jobs.silver.silver_tasks import Making, silver_by_tasks
 from jobs.silver.topic_names import polled_topics
+from jobs.spark.session_provider import Provider
 from jobs.tables.paths import table_path
 from pipelines.arrow_types import row_type, stored_rows
 from pipelines.silver.affected_groups import AFFECTED
@@ -115,8 +116,10 @@ def test_few_and_many_groups_give_the_same_rows(spark, pointed, monkeypatch, sha
 
 @pytest.mark.parametrize(("in_files", "processes"), [(True, 0), (False, 0), (True, 2), (False, 2)])
 def test_tasks_make_the_rows_that_the_driver_makes(spark, stored, monkeypatch, in_files, processes) -> None:
-    """In Spark's tasks, or in this number of processes without a session."""
+    """In the tasks of a session with executors, or in this number of processes."""
     folder, rows = stored
+    if not processes:
+        monkeypatch.setattr(jobs.silver.silver_tasks, "provider", lambda: Provider.CONTEXT)
     monkeypatch.setattr(jobs.silver.silver_tasks, "POOLED", 0)
     groups = [{"cluster": row["cluster"], "group_id": row["group_id"], "since_at": START} for row in rows["groups"]]
     for of_these in (groups, []):
@@ -125,9 +128,8 @@ def test_tasks_make_the_rows_that_the_driver_makes(spark, stored, monkeypatch, i
         restarts, making = standing.restarts(), Making.of(Settings(warehouse=folder), polled_topics(folder))
         expected = making.rows(standing.history(restarts), restarts)
         monkeypatch.setattr(jobs.silver.silver_tasks, "LEAST", 1)
-        session = None if processes else spark
         made = silver_by_tasks(
-            session, folder, restarts, making, in_files=in_files, few_bytes=0, processes=processes or 1
+            spark, folder, restarts, making, in_files=in_files, few_bytes=0, processes=processes or 1
         )
         for table in SILVER:
             assert in_files or not made[table].files

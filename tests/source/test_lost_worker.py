@@ -74,9 +74,10 @@ def test_other_failures_are_themselves() -> None:
             "did not start",
         ),
         ("Python worker exited unexpectedly (crashed). Consider setting", "ended before its work was done"),
+        ("concurrent.futures.process.BrokenProcessPool: A process in the process pool", "A worker process ended"),
     ],
 )
-def test_each_text_of_spark_is_a_clause(text, clause) -> None:
+def test_each_text_of_a_stream_is_a_clause(text, clause) -> None:
     found = lost_worker(Ended(text).exception())
     assert isinstance(found, LostWorkerError)
     assert f"A Python worker of Spark {clause}" == str(found)
