@@ -46,7 +46,7 @@ FEW_GROUPS = 5_000
 
 FEW_ROWS = 200_000
 """Number of bronze rows up to which they are rebuilt in the driver, at 25 us each. A first read of a long history has
-more. Spark takes seconds before it starts, and the most for a late and therefore large batch.
+more. Spark or other processes take seconds to start, and the most for a late and therefore large batch.
 """
 
 LATELY_MS = 3_600_000

@@ -65,19 +65,28 @@ def test_other_failures_are_themselves() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "clause"),
+    ("text", "sentence"),
     [
-        ("Python worker failed to connect back.", "did not start"),
-        ("Timed out while waiting for the Python worker to connect back after 10000 ms", "did not start"),
+        ("Python worker failed to connect back.", "A Python worker of Spark did not start"),
+        (
+            "Timed out while waiting for the Python worker to connect back after 10000 ms",
+            "A Python worker of Spark did not start",
+        ),
         (
             "EOFException occurred while reading the port number from jobs.spark.worker_daemon's stdout.",
-            "did not start",
+            "A Python worker of Spark did not start",
         ),
-        ("Python worker exited unexpectedly (crashed). Consider setting", "ended before its work was done"),
-        ("concurrent.futures.process.BrokenProcessPool: A process in the process pool", "A worker process ended"),
+        (
+            "Python worker exited unexpectedly (crashed). Consider setting",
+            "A Python worker of Spark ended before its work was done",
+        ),
+        (
+            "concurrent.futures.process.BrokenProcessPool: A process in the process pool was terminated abruptly",
+            "A worker process ended before its work was done",
+        ),
     ],
 )
-def test_each_text_of_a_stream_is_a_clause(text, clause) -> None:
+def test_each_text_of_a_failed_stream_is_a_sentence(text, sentence) -> None:
     found = lost_worker(Ended(text).exception())
     assert isinstance(found, LostWorkerError)
-    assert f"A Python worker of Spark {clause}" == str(found)
+    assert sentence == str(found)
