@@ -8,10 +8,13 @@ import signal
 from concurrent.futures.process import BrokenProcessPool
 
 import pytest
+from pyspark.sql.streaming.query import StreamingQuery
 
 from jobs.config.errors import LostWorkerError, UserError
 from jobs.config.settings import Settings
+from jobs.processes.spawned_pool import spawned_pool
 from jobs.spark.lost_worker import REPEATED, lost_worker, repeated
+from jobs.spark.streams import Streams
 from tests.source.test_streams import Ended
 
 
@@ -54,6 +57,24 @@ def test_workers_lost_again_and_again_are_one_sentence(name, capsys) -> None:
     with pytest.raises(UserError, match="ended before its work was done, again and again: start this command again"):
         run(command, name)
     assert len(attempts) == (3 if name in REPEATED else 1)
+
+
+def test_a_stream_that_lost_a_process_of_a_pool_is_started_again(spark, tmp_path) -> None:
+    """The process is really killed, in a batch."""
+    reported: list[Exception] = []
+
+    def batch(rows, batch_id: int) -> None:
+        if not reported:
+            with spawned_pool(1) as pool:
+                pool.submit(os._exit, 9).result()
+
+    def begin() -> StreamingQuery:
+        rows = spark.readStream.format("rate").load()
+        checkpoint = str(tmp_path / "checkpoint")
+        return rows.writeStream.foreachBatch(batch).option("checkpointLocation", checkpoint).trigger(once=True).start()
+
+    Streams([begin], rests_s=(0.0,), on_failure=reported.append).wait()
+    assert ["A worker process ended before its work was done"] == list(map(str, reported))
 
 
 def test_other_failures_are_themselves() -> None:
