@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import zlib
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ from jobs.tables.disk import durability, torn
 from jobs.tables.disk.durability import after_sync, write_whole
 from jobs.tables.disk.table_log import sums_of
 from jobs.tables.disk.torn import repair_logs, repair_progress, torn_files
+from jobs.tables.paths import actions
 from jobs.tables.transactions import table_lock
 from tests.faults.disk import Disk, unavailable
 
@@ -55,6 +57,29 @@ def test_a_torn_commit_is_deleted_and_the_table_is_good_without_it(warehouse, ne
     assert not sums_of(newest).exists()
     assert ([], []) == ([*torn_files(warehouse)], [*repair_logs(warehouse)])
     assert [0] == DeltaTable(newest.parents[1]).to_pyarrow_table()["n"].to_pylist()
+
+
+@pytest.mark.parametrize("at", [0, 0.3, 0.7])
+def test_a_commit_with_a_lost_block_in_its_middle_is_torn(warehouse, newest, at) -> None:
+    """A disk may write a later block first; the file system then shows zeros before it."""
+    sums_of(newest).unlink()
+    raw = bytearray(newest.read_bytes())
+    first = int(len(raw) * at)
+    raw[first : first + 8] = bytes(8)
+    newest.write_bytes(raw)
+    assert [newest] == [each.path for each in torn_files(warehouse)]
+    assert 1 == len([*repair_logs(warehouse)])
+    assert [0] == DeltaTable(newest.parents[1]).to_pyarrow_table()["n"].to_pylist()
+
+
+@pytest.mark.parametrize("name", ["a\u2028b", "\x85", "\u2029", "a\nb", "\x1c\x0b\x0c", "é😀", "\r"])
+def test_a_commit_with_any_group_id_in_its_statistics_is_read(warehouse, name) -> None:
+    table = warehouse / "coordinator_records"
+    with table_lock(str(table)):
+        write_deltalake(table, pa.table({"group_id": [name]}))
+    (added,) = [action["add"] for action in actions(str(table), 0) or () if "add" in action]
+    assert name == json.loads(added["stats"])["minValues"]["group_id"]
+    assert [] == [*torn_files(warehouse)]
 
 
 def test_two_torn_commits_of_one_table_are_both_deleted(warehouse, newest) -> None:

@@ -36,7 +36,8 @@ def sums_of(file: Path) -> Path:
 def actions_in(commit: Path) -> list[dict[str, Any]] | None:
     """Return the actions of a commit; None if the log no longer has it."""
     try:
-        return [json.loads(line) for line in commit.read_text(encoding="utf-8").splitlines()]
+        # As text, a line would also end at characters such as U+2028, which JSON may have in a group id.
+        return [json.loads(line) for line in commit.read_bytes().splitlines()]
     except FileNotFoundError:
         return None
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import zlib
 from collections.abc import Iterator
@@ -24,6 +25,8 @@ CHECKED_AT_ONCE = 512
 PARQUET = b"PAR1"
 STEPS = ("offsets", "commits")
 """Folders in which Spark stores one file per batch of a stream."""
+FORMAT = re.compile(rb"v\d+")
+"""The first line of Spark's files of batches."""
 NO_OFFSET = b"-"
 """Spark's entry for a source that has no data yet."""
 
@@ -134,13 +137,18 @@ def _newest_batch(folder: Path) -> Path | None:
 
 
 def _is_torn(file: Path) -> bool:
-    """Return whether the last line of a file is no JSON, or the file has other bytes than its checksums say."""
+    """Return whether a file is empty, has a line that is cut or overwritten, or other bytes than its checksums say."""
     raw = file.read_bytes()
+    lines = raw.splitlines()
+    if len(lines) > 1 and FORMAT.fullmatch(lines[0]):
+        del lines[0]
     try:
-        last = raw.splitlines()[-1]
-        if last != NO_OFFSET:
-            json.loads(last)
-    except (IndexError, ValueError):
+        for line in lines:
+            if line != NO_OFFSET:
+                json.loads(line)
+    except ValueError:
+        return True
+    if not lines:
         return True
     sums = _sums(file)
     if len(sums) < _size_of_sums(raw):
