@@ -14,6 +14,7 @@ from jobs.gold.owned_partitions import owned_partitions
 from jobs.tables.engine import connect, show
 from jobs.tables.table_facts import exists
 from pipelines.decoding.group_partition import partition_of
+from pipelines.gold.observed_settings import whole_number
 from pipelines.gold.patterns.cluster_findings import ClusterFacts, Row, Unsettled
 from pipelines.gold.patterns.offsets_partitions import LINE_KINDS
 from pipelines.gold.patterns.stuck_rebalances import OPEN_MS
@@ -152,8 +153,8 @@ def _min_isr(polls: Sequence[Row], settings: Mapping[str, Any]) -> int | None:
     """Return `min.insync.replicas` of the topic, or else of the brokers."""
     of_topic = [p["body"] for p in polls if p["kind"] == "topic_settings" and p["body"].get("topic") == OFFSETS_TOPIC]
     own = (of_topic[-1].get("settings") or {}) if of_topic else {}
-    value = str(own.get("min.insync.replicas") or settings.get("min.insync.replicas") or "")
-    return int(value) if value.isascii() and value.isdigit() else None
+    found = whole_number(own, "min.insync.replicas")
+    return whole_number(settings, "min.insync.replicas") if found is None else found
 
 
 def _unsettled(reader: ClusterReader, groups: Sequence[GroupRow], since: int, until: int) -> list[Unsettled]:

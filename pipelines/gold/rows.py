@@ -19,6 +19,7 @@ from pipelines.gold.diagnosis.verdicts import Judgment, judgment
 from pipelines.gold.health import health_rows
 from pipelines.gold.marks_nearby import in_order
 from pipelines.gold.memberships import Silver, number
+from pipelines.gold.observed_settings import whole_number
 from pipelines.gold.patterns.group_patterns import pattern_rows
 from pipelines.gold.pod_ends import NO_PODS, PodIndex
 from pipelines.gold.rebalance_causes import deploy_departures
@@ -256,17 +257,9 @@ def _most(silver: Silver) -> int:
 
 def broker(observed: Mapping[str, Any]) -> BrokerSettings:
     """Return broker settings from their last observed values by name. A missing or invalid value is unknown."""
-
-    def value(name: str) -> int | None:
-        try:
-            found = int(observed[name])
-        except (KeyError, TypeError, ValueError, OverflowError):
-            return None
-        return found if 0 <= found < 2**31 else None
-
     return BrokerSettings(
-        heartbeat_ms=value("group.consumer.heartbeat.interval.ms"),
-        session_ms=value("group.consumer.session.timeout.ms"),
-        initial_delay_ms=value("group.initial.rebalance.delay.ms"),
-        assignment_interval_ms=value("group.consumer.assignment.interval.ms"),
+        heartbeat_ms=whole_number(observed, "group.consumer.heartbeat.interval.ms"),
+        session_ms=whole_number(observed, "group.consumer.session.timeout.ms"),
+        initial_delay_ms=whole_number(observed, "group.initial.rebalance.delay.ms"),
+        assignment_interval_ms=whole_number(observed, "group.consumer.assignment.interval.ms"),
     )

@@ -14,6 +14,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from pipelines.gold.observed_settings import whole_number
 from pipelines.gold.patterns.cluster_findings import ClusterFacts, ClusterFinding, Row, Unsettled, named
 from pipelines.gold.wording import shortened
 from schemas.coordinator_log import EventKind
@@ -263,9 +264,9 @@ def _for_epoch(facts: ClusterFacts, one: Unsettled) -> Wait:
         else "Every member has reached its epoch; the coordinator has not computed the next assignment."
     )
     name, usual = SESSION.get(GroupProtocol(one.group["group_protocol"] or "consumer"), ("", 0))
-    given = str(facts.settings.get(name))
-    session = int(given) if given.isdigit() else usual
-    source = "" if given.isdigit() else ", Kafka's default"
+    given = whole_number(facts.settings, name)
+    session = usual if given is None else given
+    source = ", Kafka's default" if given is None else ""
     longest = max((m["rebalance_timeout_ms"] or 0 for m in missing), default=0)
     dead = f"A dead member is removed when its session of {duration(session)} ends ({name}{source})." if session else ""
     ends = (

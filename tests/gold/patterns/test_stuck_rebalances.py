@@ -13,6 +13,8 @@ from tests.gold.patterns.clusters import SECOND, ClusterRows
 
 PATTERN = "stuck_rebalance"
 SINCE = NOW - 4 * MINUTE
+INVALID = ("²", "", "many", "-1", "9" * 5_000, 2**70, 1e300, None)
+"""Values that anyone who may write to the events topic can give a setting of the brokers."""
 
 
 @pytest.fixture
@@ -118,6 +120,22 @@ def test_members_of_a_new_group_that_have_not_reached_their_epoch_are_known(desc
     assert ("observed", ["orders-2", "/10.0.0.2"]) == (row["evidence"], row["instances"])
     assert "1 member did not reach epoch 4 yet: orders-2 at /10.0.0.2." in row["explanation"]
     assert "group.consumer.session.timeout.ms, Kafka's default" in row["explanation"]
+
+
+@pytest.mark.parametrize(
+    ("value", "says"),
+    [
+        (12_000, "its session of 12 s ends (group.consumer.session.timeout.ms)"),
+        ("12000", "its session of 12 s ends (group.consumer.session.timeout.ms)"),
+        *((bad, "its session of 45 s ends (group.consumer.session.timeout.ms, Kafka's default)") for bad in INVALID),
+    ],
+)
+def test_the_session_is_that_of_the_brokers_unless_a_message_gives_no_number(described, value, says) -> None:
+    opened(described, "Reconciling", group_protocol="consumer")
+    settings = {"group.consumer.session.timeout.ms": value, "min.insync.replicas": value}
+    described.poll(SINCE, "broker_settings", "1", json.dumps({"settings": settings}))
+    (row,) = described.found(PATTERN)
+    assert says in row["explanation"]
 
 
 def test_polls_alone_show_a_rebalance_that_lasts(described) -> None:
