@@ -9,9 +9,13 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
+from multiprocessing import resource_tracker
 
 from dashboards.lake.without_pandas import without_pandas
 from jobs.processes.processes import die_with_parent
+
+WARNINGS = "PYTHONWARNINGS"
+"""Python's environment variable with filters of warnings."""
 
 
 @contextmanager
@@ -21,6 +25,7 @@ def spawned_pool(processes: int) -> Iterator[ProcessPoolExecutor]:
     Raises:
         BrokenProcessPool: a process was ended.
     """
+    _start_silent_tracker()
     # Spawned, because a fork would not have the threads of this process's Kafka clients.
     spawn = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(processes, mp_context=spawn, initializer=_prepare, initargs=(os.getpid(),)) as pool:
@@ -44,6 +49,22 @@ def interrupts_ignored() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+def _start_silent_tracker() -> None:
+    """Start Python's process that removes what a pool leaves when this process ends without warning.
+
+    Otherwise the first pool starts it, and it would print how many semaphores it removed.
+    """
+    before = os.environ.get(WARNINGS)
+    os.environ[WARNINGS] = "ignore::UserWarning:multiprocessing.resource_tracker"
+    try:
+        resource_tracker.ensure_running()
+    finally:
+        if before is None:
+            del os.environ[WARNINGS]
+        else:
+            os.environ[WARNINGS] = before
 
 
 def _prepare(parent: int) -> None:
