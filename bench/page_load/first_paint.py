@@ -29,15 +29,20 @@ def paint(host: str, addresses: Mapping[str, str], times: int) -> Painted | None
         return None
     scripts: dict[str, int] = {}
     took: dict[str, list[float]] = {}
+    loaded: list[Response] = []
+
+    def keep(response: Response) -> None:
+        loaded.append(response)
+
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-gpu"])
         for name, address in addresses.items():
             for round_no in range(times + 1):
                 context = browser.new_context(viewport={"width": 1440, "height": 900})
                 page = context.new_page()
-                loaded: list[Response] = []
                 if round_no == 0:
-                    page.on("response", loaded.append)
+                    loaded.clear()
+                    page.on("response", keep)
                 page.goto(host + address)
                 found = page.wait_for_function(FIGURE, polling="raf").json_value()
                 if round_no == 0:
