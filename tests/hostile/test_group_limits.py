@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from deltalake import DeltaTable
 
 from dashboards.app import create_app
 from dashboards.lake.lake import LocalLake
@@ -24,14 +23,12 @@ from jobs.silver.requeue import reopen
 from jobs.tables.append import append
 from jobs.tables.create_tables import create_tables
 from jobs.tables.new_rows import NewRows
-from jobs.tables.paths import table_path
-from pipelines.bronze_batch import bronze_rows
-from schemas.bronze import ADMIN_OBSERVATIONS, BRONZE, COORDINATOR_RECORDS, OFFSET_COMMITS
+from schemas.bronze import ADMIN_OBSERVATIONS, BRONZE, OFFSET_COMMITS
 from schemas.operations import LIMITS_REACHED
 from schemas.silver import GENERATIONS, GROUPS, REASSIGNMENT_TABLES, SILVER, STALLS
-from schemas.tables import Table
 from testing import sample
-from tests.hostile.records import START, TOPIC, commit, generation, partitions, source_records
+from tests.hostile.filling import add, rows
+from tests.hostile.records import START, TOPIC, commit, generation, partitions
 from tests.jobs.conftest import silver
 
 
@@ -40,19 +37,6 @@ def settings(spark, warehouse, monkeypatch) -> Settings:
     monkeypatch.setattr(group_limits, "COUNT_SECONDS", 0.0)
     create_tables(spark, warehouse, (*BRONZE, *SILVER, *REASSIGNMENT_TABLES))
     return Settings(warehouse=warehouse)
-
-
-def add(spark, settings: Settings, pairs, *, first_offset: int = 0) -> None:
-    records = source_records(pairs, first_offset=first_offset)
-    rows = bronze_rows(records, cluster="c", log_epoch=0, limits=settings.limits)
-    new = {t: NewRows.of(t, rows[t.name]) for t in (COORDINATOR_RECORDS, OFFSET_COMMITS) if rows[t.name]}
-    for each in new.values():
-        append(spark, settings.warehouse, each)
-    rebuild_affected(spark, settings, affected_groups(new))
-
-
-def rows(warehouse: Path, table: Table) -> list[dict]:
-    return DeltaTable(table_path(warehouse, table)).to_pyarrow_table().to_pylist()
 
 
 def groups(warehouse: Path) -> list[str]:
