@@ -126,7 +126,7 @@ def _beginnings(warehouse: Path) -> pa.Table:
 def rebuild_new(spark: SparkSession | None, settings: Settings, new: Mapping[Table, NewRows]) -> bool:
     """Update marks, reassignments and the groups' tables for new rows that bronze already holds.
 
-    In local mode no session is needed; this process then does the work of Spark's tasks.
+    In local mode no session is needed: this process, or several others for many rows, do the work of Spark's tasks.
     Return whether any of the rows can affect a group.
     """
     if ADMIN_OBSERVATIONS in new:

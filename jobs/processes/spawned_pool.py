@@ -52,9 +52,9 @@ def interrupts_ignored() -> Iterator[None]:
 
 
 def _start_silent_tracker() -> None:
-    """Start Python's process that removes what a pool leaves when this process ends without warning.
+    """Start Python's process that removes the semaphores of a pool if this process ends before the pool.
 
-    Otherwise the first pool starts it, and it would print how many semaphores it removed.
+    Without this, the first pool would start that process, and it would print how many semaphores it removed.
     """
     before = os.environ.get(WARNINGS)
     os.environ[WARNINGS] = "ignore::UserWarning:multiprocessing.resource_tracker"

@@ -142,19 +142,23 @@ def _is_torn(file: Path) -> bool:
     lines = raw.splitlines()
     if len(lines) > 1 and FORMAT.fullmatch(lines[0]):
         del lines[0]
-    try:
-        for line in lines:
-            if line != NO_OFFSET:
-                json.loads(line)
-    except ValueError:
-        return True
-    if not lines:
+    if not lines or not all(map(_is_whole, lines)):
         return True
     sums = _sums(file)
     if len(sums) < _size_of_sums(raw):
         return False
     pieces = (raw[at : at + CHECKED_AT_ONCE] for at in range(0, len(raw), CHECKED_AT_ONCE))
     return sums != b"".join(zlib.crc32(piece).to_bytes(4) for piece in pieces)
+
+
+def _is_whole(line: bytes) -> bool:
+    """Return whether a line of a commit or of Spark's progress is complete."""
+    try:
+        if line != NO_OFFSET:
+            json.loads(line)
+    except ValueError:
+        return False
+    return True
 
 
 def _without_torn_sums(file: Path) -> None:
