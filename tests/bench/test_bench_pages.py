@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 
 from jobs.cli import main
@@ -11,10 +14,15 @@ pytestmark = pytest.mark.slow
 
 def test_every_page_is_measured_against_its_budget(capsys, tmp_path):
     few = ["--groups", "60", "--days", "2", "--requests", "1", "--readers", "3", "--seconds", "0.5"]
-    for described, more in (("made the history", ["--no-browser"]), ("60 groups", [])):
-        assert main(["bench", "pages", "--folder", str(tmp_path), *few, *more]) in (0, 1)
-        printed = capsys.readouterr().out
-        assert described in printed
+    command = ["bench", "pages", "--folder", str(tmp_path), *few]
+    assert main([*command, "--no-browser"]) in (0, 1)
+    assert "made the history" in capsys.readouterr().out
+    # A process of its own: Playwright's synchronous interface runs once per process, and other tests may hold it open.
+    own = [sys.executable, "-P", "-m", "jobs.cli", *command]
+    ended = subprocess.run(own, capture_output=True, text=True, check=False)
+    assert ended.returncode in (0, 1), ended.stderr
+    printed = ended.stdout
+    assert "60 groups" in printed
     lines = [line for line in printed.splitlines() if line.endswith(("  met", "  NOT MET"))]
     for name in (
         "fleet 24 h",
