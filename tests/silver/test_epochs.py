@@ -18,6 +18,7 @@ from tests.silver.group_records import (
     target,
     target_epoch,
     tombstone,
+    tps,
 )
 
 
@@ -66,6 +67,30 @@ def test_what_is_revoked_stops_between_being_told_and_the_answer_and_starts_with
         assert (12_000, 12_100) == (s["stopped_at_earliest"], s["stopped_at_latest"])
         assert (15_000, 15_400) == (s["resumed_at_earliest"], s["resumed_at_latest"])
         assert (2_900, 2_910, 3_400) == (s["stopped_ms_min"], s["stopped_ms"], s["stopped_ms_max"])
+
+
+def early(member_id: str, number: int, *partitions: int, pending=(), awaited=()):
+    """A current assignment in the layout of Kafka 3.6 and 3.7."""
+    value = {
+        "memberEpoch": number, "previousMemberEpoch": 0, "targetMemberEpoch": 3, "assignedPartitions": tps(partitions, T1),
+        "partitionsPendingRevocation": tps(pending, T1), "partitionsPendingAssignment": tps(awaited, T1), "error": 0,
+        "metadataVersion": 0, "metadataBytes": {},
+    }  # fmt: skip
+    return "ConsumerGroupCurrentMemberAssignment", member_id, value, {}
+
+
+def test_current_assignments_of_an_early_access_release_show_who_has_reached_the_epoch():
+    rows = (
+        Script()
+        .at(0, member("A"), epoch(1), target("A", 0, 1), target_epoch(1), early("A", 1, 0, 1))
+        .at(10_000, member("B"), epoch(2), target("A", 0), target("B", 1), target_epoch(2), early("B", 2, awaited=[1]))
+        .at(12_000, early("A", 1, 0, pending=[1]))
+        .at(12_100, early("A", 2, 0))
+        .at(15_000, early("B", 2, 1))
+        .rows()
+    )
+    assert [(1, 0), (2, 15_000)] == [(g["generation_id"], g["completed_at"]) for g in rows["generations"]]
+    assert [("A", 2_900)] == [(s["from_member_id"], s["stopped_ms_min"]) for s in rows["stalls"]]
 
 
 def test_what_was_never_pending_never_stopped():

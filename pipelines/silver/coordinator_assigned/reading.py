@@ -51,9 +51,11 @@ def current(prefix: str, value: Mapping[str, Any], named: Named) -> CurrentAssig
     else:
         assigned = named(value["assignedPartitions"])
         pending = named(value.get("partitionsPendingRevocation", ()))
+    # The layout of 3.6 and 3.7 has no state, but the partitions that the member still waits for.
+    is_stable = value["state"] == STABLE[prefix] if "state" in value else not value["partitionsPendingAssignment"]
     return CurrentAssignment(
         epoch=value["memberEpoch"],
-        is_done=value["state"] == STABLE[prefix] and not pending,
+        is_done=is_stable and not pending,
         assigned=assigned,
         pending=pending,
     )
