@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from pipelines.decoding.member_shape import MemberShape, member_shape
+from pipelines.decoding.record_times import LAST_MS
 from pipelines.silver.client_library import UNKNOWN, ClassicMember, Recognized, of_record, with_group
 from pipelines.silver.connect import Worker, resources, worker
 from pipelines.silver.history import Position, Record, Resource
@@ -231,7 +232,7 @@ def read_incarnations(
 def _generation(record: Record, incarnation: int, previous: Generation | None, created: Record | None) -> Generation:
     value = record.value
     assert value is not None
-    fields = value.get("currentStateTimestamp", -1)
+    since = value.get("currentStateTimestamp", -1)
     return Generation(
         record=record,
         incarnation=incarnation,
@@ -239,8 +240,9 @@ def _generation(record: Record, incarnation: int, previous: Generation | None, c
         protocol_type=value["protocolType"],
         assignor=value["protocol"],
         leader=value["leader"],
-        # Value versions 0 and 1 have no currentStateTimestamp. The record's own timestamp is the best substitute.
-        joined_at=fields if fields > 0 else (record.at or 0),
+        # Value versions 0 and 1 have no currentStateTimestamp, and it may be no time that a table can store.
+        # The record's own timestamp is the best substitute.
+        joined_at=since if 0 < since <= LAST_MS else (record.at or 0),
         members=_members(value, previous),
         previous=previous,
         created=created if previous is None else None,

@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 from pipelines.arrow_types import RowsOfGroups, stored
+from pipelines.decoding.record_times import LAST_MS
 from pipelines.rows_of_tables import by_table
 from pipelines.silver.rows import rows_of_group
-from schemas.silver import REBALANCES, STALLS
-from tests.silver.handmade import consumer, generation, history
+from schemas.silver import GENERATIONS, REBALANCES, STALLS
+from tests.silver.handmade import START, consumer, generation, history
 
 GROUP = {"cluster": "kafka", "group_id": "orders"}
 
@@ -37,6 +38,15 @@ def test_they_are_the_rows_as_dicts(table) -> None:
 
 def test_no_rows_are_a_table_without_rows() -> None:
     assert RowsOfGroups(STALLS).stored() == stored([], STALLS)
+
+
+@pytest.mark.parametrize("stated", [LAST_MS + 1, 2**63 - 1])
+def test_a_time_that_no_table_can_store_is_replaced_by_the_records_own(stated) -> None:
+    record = generation(1, 60_000, [consumer("a", [0])])
+    record["value"]["currentStateTimestamp"] = stated
+    found = RowsOfGroups(GENERATIONS)
+    found.add("kafka", "orders", by_table(rows_of_group(history([record]), 10_000))["generations"])
+    assert [START + 60_005] == [round(row["joined_at"].timestamp() * 1000) for row in found.stored().to_pylist()]
 
 
 def test_a_misspelt_column_is_refused() -> None:
