@@ -27,6 +27,9 @@ _BROKER = tuple(
     for place in ("", "fields.", "labels.", "attributes.")
     for name in ("broker_id", "broker.id", "brokerId")
 )
+_LOG4J_LEVEL = re.compile(r"[A-Z]{4,5}")
+# GcpLayout.json of log4j2 renames levels so.
+_RENAMED_LEVELS = {"WARNING": "WARN", "EMERGENCY": "FATAL"}
 _OWN_TIME = re.compile(r"\[?\d{4}-\d\d-\d\d[ T]")
 # Milliseconds beyond the year 9999 are not a time. JSON can also contain NaN and Infinity.
 _LATEST_MS = 253_402_300_800_000
@@ -245,8 +248,14 @@ def _text(value: Any) -> str | None:
 
 
 def _line(content: dict[str, Any], logger: str, message: str) -> str:
-    level = (_first_text(content, _LEVEL) or "INFO").upper()
-    return f"[{_time(content)}] {level} {message} ({logger})"
+    return f"[{_time(content)}] {_level(content)} {message} ({logger})"
+
+
+def _level(content: dict[str, Any]) -> str:
+    """Return the level as log4j names it, or INFO, because the line's layout accepts no other names."""
+    level = (_first_text(content, _LEVEL) or "").upper()
+    level = _RENAMED_LEVELS.get(level, level)
+    return level if _LOG4J_LEVEL.fullmatch(level) else "INFO"
 
 
 def _time(content: dict[str, Any]) -> str:

@@ -76,6 +76,17 @@ def test_the_parts_of_a_json_layout_are_one_line_again(name):
     )
 
 
+@pytest.mark.parametrize(
+    ("severity", "level"), [("WARNING", "WARN"), ("EMERGENCY", "FATAL"), ("error", "ERROR"), ("notice", "INFO")]
+)
+def test_a_level_with_another_name_hides_no_line(severity, level):
+    [found] = bare(
+        {"timestamp": "2026-11-21T06:41:02.803Z", "severity": severity, "message": MESSAGE, "_logger": MANAGER}
+    )
+    assert f"] {level} " in found.line
+    assert "stabilized" == parse_as(found).event_kind
+
+
 def parse_as(found: LogLine):
     return parse(found.line, like=found.layout, in_zone=found.zone)
 
