@@ -42,6 +42,8 @@ _ALIASES = {
     "line": "L",
     "mdc": "X",
 }
+# `%c{2}` prints the last two parts of the logger's name.
+_LAST_PARTS = re.compile(r"%[-.\d]*(?:c|logger)\{(\d{1,2})\}")
 _CONVERSION = re.compile(r"%(?P<pad>[-.\d]*)(?P<word>[A-Za-z]+|%)(?P<option>\{[^}]*\})*")
 _INSTANT = re.compile(
     r"(?P<minute>(?P<year>\d{4})-\d\d-\d\d[ T]\d\d:\d\d):(?P<second>[0-5]\d)(?:[.,](?P<fraction>\d{1,9}))?"
@@ -97,10 +99,10 @@ def _compiled(text: str, wanted: str, source: str) -> Layout:
             "log4j pattern with %d, %c and %m, or a regular expression with the groups at, logger and message."
         )
     loggers = OLD_LOGGERS | NEW_LOGGERS | WORKER_LOGGERS | CONTROLLER_LOGGERS | PARTITION_LOGGERS
-    if re.search(r"%(c|logger)\{1\}", wanted):
-        loggers = {name: name for name in loggers.values()}
-    elif "(?P<" in wanted:
+    if "(?P<" in wanted:
         loggers = {name: name for name in loggers.values()} | loggers
+    elif parts := _LAST_PARTS.search(wanted):
+        loggers = {".".join(name.split(".")[-int(parts[1]) :]): short for name, short in loggers.items()}
     return Layout(pattern, loggers)
 
 
@@ -142,7 +144,7 @@ def _expression(log4j: str, conversions: Mapping[str, str]) -> str:
     matched once (an atomic group): the message accepts any text, so another match of that part cannot help.
 
     Raises:
-        ValueError: the pattern contains an unknown conversion.
+        ValueError: the pattern contains an unknown conversion, or abbreviates the logger's name.
     """
     pattern, at = "", 0
     for found in _CONVERSION.finditer(log4j):
@@ -150,10 +152,22 @@ def _expression(log4j: str, conversions: Mapping[str, str]) -> str:
         kind = _ALIASES.get(word, word)
         if kind not in _CONVERSIONS:
             raise ValueError(f"The log layout {log4j!r} has %{word}, which is not known: use a regular expression.")
+        if kind == "c" and found["option"] and not found["option"][1:-1].isdigit():
+            raise ValueError(f"The log layout {log4j!r} has {found[0]}, which is not known: use a regular expression.")
+        part = _padded(conversions[kind], kind, found["pad"])
         pattern += re.escape(log4j[at : found.start()])
-        pattern = f"(?>{pattern}){conversions[kind]}" if kind == "m" else pattern + conversions[kind]
+        pattern = f"(?>{pattern}){part}" if kind == "m" else pattern + part
         at = found.end()
     return pattern + re.escape(log4j[at:])
+
+
+def _padded(pattern: str, kind: str, pad: str) -> str:
+    """Return the pattern of a level or logger with the spaces that `pad` puts before it, or after it if negative."""
+    if kind not in ("p", "c") or not pad.strip("-."):
+        return pattern
+    if not pad.startswith("-"):
+        return r" {0,300}" + pattern
+    return pattern + r" {0,300}" if kind == "c" else pattern  # a level's pattern has the spaces after it
 
 
 def zone(name: str) -> ZoneInfo:

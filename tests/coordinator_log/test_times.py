@@ -6,10 +6,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from pipelines.coordinator_events import Unreadable
+from pipelines.coordinator_events import Unreadable, parse_line
 from pipelines.log_layouts import LAYOUTS, layout, zone
 from schemas.states import QuarantineReason
-from tests.coordinator_log.lines import NEW, line, parse
+from tests.coordinator_log.lines import MANAGER, NEW, line, parse
 
 MESSAGE = f"{NEW}Stabilized group orders generation 7 with 3 members."
 HOUR_MS = 3_600_000
@@ -92,6 +92,7 @@ def test_an_unknown_zone_is_named(name):
         ("[%d] %p %m%n", "lacks logger"),
         ("no such layout", "lacks at, logger, message: name one of default, "),
         ("[%d] %throwable %m (%c)%n", "%throwable, which is not known"),
+        ("[%d] %p %m (%c{1.})%n", "%c{1.}, which is not known"),
         (r"(?P<at>.*) (?P<message>.* (?P<logger>.*)", "not a valid regular expression"),
     ],
 )
@@ -99,6 +100,20 @@ def test_a_layout_that_cannot_work_is_reported_in_one_sentence(text, words):
     with pytest.raises(ValueError, match=r"^The log layout .*\.$") as described:
         layout(text)
     assert words in str(described.value)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "head"),
+    [
+        ("[%d] %5p [%c{2}] %m%n", " INFO [group.GroupMetadataManager]"),
+        ("[%d] %-5level [%-70logger] %m%n", f"INFO  [{MANAGER:70}]"),
+        ("[%d] %p [%30c{1}] %m%n", f"INFO [{'GroupMetadataManager':>30}]"),
+        ("[%d] %p [%c{20}] %m%n", f"INFO [{MANAGER}]"),
+    ],
+)
+def test_a_padded_or_shortened_logger_is_known(pattern, head):
+    found = parse_line(f"[2026-11-21 06:41:02,803] {head} {MESSAGE}", layout(pattern), zone("UTC"))
+    assert "stabilized" == found.event_kind
 
 
 def test_every_named_layout_works():
