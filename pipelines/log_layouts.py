@@ -47,7 +47,7 @@ _LAST_PARTS = re.compile(r"%[-.\d]*(?:c|logger)\{(\d{1,2})\}")
 _CONVERSION = re.compile(r"%(?P<pad>[-.\d]*)(?P<word>[A-Za-z]+|%)(?P<option>\{[^}]*\})*")
 _INSTANT = re.compile(
     r"(?P<minute>(?P<year>\d{4})-\d\d-\d\d[ T]\d\d:\d\d):(?P<second>[0-5]\d)(?:[.,](?P<fraction>\d{1,9}))?"
-    r"(?P<offset>Z|[+-]\d\d:?\d\d)?",
+    r"(?P<offset>Z|[+-]\d\d(?::?\d\d)?)?",
     re.ASCII,
 )
 # Group coordinators did not exist before the first year. A clock beyond the last year is wrong.
