@@ -98,13 +98,13 @@ def prepared(g: Generation, log: GenerationLog) -> tuple[int | None, int, int]:
 
     The exact time comes from a log line or, since 4.x, from the record of generation 0 that the first JoinGroup of a
     new group writes. Without it, the start lies after the previous record. It also lies at most the longest rebalance
-    timeout before the end of the join phase.
+    timeout before the end of the join phase (`GroupMetadata.rebalanceTimeoutMs`).
     """
     start = log.preparing
     if start is not None:
         exact = start.at if start.precision <= 1 else None
         return exact, start.at, min(start.until, max(start.at, g.joined_at))
-    longest = max((m.rebalance_timeout_ms for m in (g.previous or g).members.values()), default=0)
+    longest = _longest_join_phase(g)
     if g.created is not None and g.created.at is not None and g.number == 1:
         created = g.created.at
         # A dynamic member joins twice; if the client dies in between, the group exists without a rebalance.
@@ -115,6 +115,16 @@ def prepared(g: Generation, log: GenerationLog) -> tuple[int | None, int, int]:
         since = g.previous.synced_at
         earliest = max(since, earliest) if longest and not _skipped_possible(g) else since
     return None, min(earliest, g.joined_at), g.joined_at
+
+
+def _longest_join_phase(g: Generation) -> int:
+    """Return the longest rebalance timeout in milliseconds, or 0 if the group was empty.
+
+    The coordinator waits for as long as the members then in the group allow, and the one that joined is among them.
+    """
+    before = g.members if g.previous is None else g.previous.final_members
+    members = (*before.values(), *g.members.values()) if before else ()
+    return max((m.rebalance_timeout_ms for m in members), default=0)
 
 
 def _not_costed(g: Generation) -> NotCosted | None:
