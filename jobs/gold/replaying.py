@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Self
 import pyarrow as pa
 
 from jobs.gold.gold_inputs import Files, silver_of
-from jobs.processes.spawned_pool import interrupts_ignored, spawned_pool
+from jobs.processes.spawned_pool import spawned_pool
 from jobs.processes.worker_process import NICER, WorkerProcess
 from jobs.tables.engine import disable_file_cache, use_one_thread
 from pipelines.gold.groups import Group, Known, gold_of_few
@@ -90,9 +90,7 @@ class ReplayingPool:
             self._pool = self._open.enter_context(spawned_pool(self._processes))
         groups, size = list(scope), -(-len(scope) // (self._processes * SHARES))
         shares = [{group: scope[group] for group in groups[at : at + size]} for at in range(0, len(groups), size)]
-        with interrupts_ignored():
-            made = self._pool.map(partial(_share, files, known, config, tables), shares)
-        parts = list(made)
+        parts = list(self._pool.map(partial(_share, files, known, config, tables), shares))
         return {table: pa.concat_tables([part[at] for part in parts]) for at, table in enumerate(tables)}
 
 

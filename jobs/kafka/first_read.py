@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from jobs.kafka.kafka_source import TopicStreamReader
 from jobs.kafka.source_position import TopicPosition
-from jobs.processes.spawned_pool import interrupts_ignored, spawned_pool
+from jobs.processes.spawned_pool import spawned_pool
 from jobs.tables.disk.durability import write_whole
 from jobs.tables.output import schema
 from schemas.bronze import COVERAGE
@@ -56,9 +56,7 @@ def batches(stream: TopicStream) -> Iterator[tuple[TopicPosition, pa.Table]]:
     with spawned_pool(stream.tasks) as pool:
         while (end := position.advanced(ends, stream.max_offsets_per_trigger)) != position:
             shares = reader.partitions(position.stored(), end.stored())
-            with interrupts_ignored():
-                found = pool.map(read_share, [stream] * len(shares), shares)
-            yield end, pa.concat_tables(found)
+            yield end, pa.concat_tables(pool.map(read_share, [stream] * len(shares), shares))
             position = end
 
 

@@ -5,17 +5,32 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
-import threading
-from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import contextmanager
 from multiprocessing import resource_tracker
+from typing import ParamSpec, TypeVar
 
 from dashboards.lake.without_pandas import without_pandas
 from jobs.processes.processes import die_with_parent
 
 WARNINGS = "PYTHONWARNINGS"
 """Python's environment variable with filters of warnings."""
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class _Pool(ProcessPoolExecutor):
+    """A pool whose processes get Ctrl-C only when they are ready (`_prepare`); before, it would print their imports."""
+
+    def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+        # A process starts here, and inherits what its thread blocks, whichever thread that is.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            return super().submit(fn, *args, **kwargs)
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 @contextmanager
@@ -28,7 +43,7 @@ def spawned_pool(processes: int) -> Iterator[ProcessPoolExecutor]:
     _start_silent_tracker()
     # Spawned, because a fork would not have the threads of this process's Kafka clients.
     spawn = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(processes, mp_context=spawn, initializer=_prepare, initargs=(os.getpid(),)) as pool:
+    with _Pool(processes, mp_context=spawn, initializer=_prepare, initargs=(os.getpid(),)) as pool:
         try:
             yield pool
         except BaseException:
@@ -36,19 +51,6 @@ def spawned_pool(processes: int) -> Iterator[ProcessPoolExecutor]:
             for process in multiprocessing.active_children():
                 process.kill()
             raise
-
-
-@contextmanager
-def interrupts_ignored() -> Iterator[None]:
-    """Let processes that start in the block ignore Ctrl-C until they are ready: they would print their imports."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 def _start_silent_tracker() -> None:
@@ -73,4 +75,5 @@ def _prepare(parent: int) -> None:
         os._exit(1)  # it ended before
     # A terminal's Ctrl-C ends these processes at once and without traces.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     without_pandas()

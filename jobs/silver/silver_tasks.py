@@ -20,7 +20,7 @@ from pyspark.sql import SparkSession
 
 from dashboards.lake.lake import milliseconds
 from jobs.config.settings import Settings
-from jobs.processes.spawned_pool import interrupts_ignored, spawned_pool
+from jobs.processes.spawned_pool import spawned_pool
 from jobs.spark.session_provider import provider
 from jobs.spark.spark import tasks_at_once
 from jobs.tables.engine import connect, disable_file_cache, quoted, show, use_one_thread
@@ -113,9 +113,7 @@ def silver_by_tasks(
             made = executing.range(0, len(shares), 1, len(shares)).mapInArrow(task, ddl(SILVER)).toArrow()
         elif processes > 1 and total >= POOLED:
             with spawned_pool(processes) as pool:
-                with interrupts_ignored():
-                    parts = pool.map(partial(_of_process, warehouse.absolute(), making, output), shares)
-                made = pa.concat_tables(parts)
+                made = pa.concat_tables(pool.map(partial(_of_process, warehouse.absolute(), making, output), shares))
         else:
             made = pa.Table.from_batches(_rows(warehouse, shares, making, output), schema(SILVER))
         found = collected(made, SILVER, warehouse)

@@ -1,7 +1,9 @@
-"""A pool leaves nothing behind and prints nothing when its process ends in the middle of the work."""
+"""A pool leaves nothing behind and prints nothing when its process ends, or Ctrl-C comes, in the middle of the work."""
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -41,3 +43,44 @@ def test_a_process_that_ends_at_once_leaves_no_process_and_no_line(tmp_path) -> 
     assert len(children) == 2
     wait_until(lambda: not any(Path("/proc", child).exists() for child in children))
     assert done.stderr == ""
+
+
+INTERRUPTED = """
+import os, threading, time
+from jobs.processes.spawned_pool import spawned_pool
+
+def work():
+    with spawned_pool(1) as pool:
+        pool.submit(time.sleep, 600).result()
+
+if __name__ == "__main__":
+    threading.Thread(target=work, daemon=True).start()
+    try:
+        while True:
+            time.sleep(60)
+    except KeyboardInterrupt:
+        os._exit(0)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
+def test_ctrl_c_while_a_process_of_a_thread_s_pool_starts_prints_no_line(tmp_path) -> None:
+    """As in `up`, where a stream's thread starts the pool."""
+    program = tmp_path / "program.py"
+    program.write_text(INTERRUPTED, encoding="utf-8")
+    with subprocess.Popen([sys.executable, program], process_group=0, stderr=subprocess.PIPE, text=True) as run:
+        wait_until(lambda: any(b"spawn_main" in command for command in commands(run.pid)))
+        os.killpg(run.pid, signal.SIGINT)
+        assert (0, "") == (run.wait(60), run.communicate()[1])
+
+
+def commands(group: int) -> list[bytes]:
+    """Return the command lines of the processes of a group."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            if os.getpgid(int(folder.name)) == group:
+                found.append((folder / "cmdline").read_bytes())
+        except (ProcessLookupError, FileNotFoundError):
+            pass
+    return found
