@@ -34,12 +34,14 @@ def silver(warehouse: Path) -> dict[str, list[str]]:
 
 def differing(expected: dict[str, list[str]], found: dict[str, list[str]]) -> dict[str, list[str]]:
     """Return by table the rows that only one side has, each after the side's sign; empty if the tables are equal."""
-    sides = {
-        name: [f"- {row}" for row in expected[name] if row not in set(found[name])]
-        + [f"+ {row}" for row in found[name] if row not in set(expected[name])]
-        + ([] if len(expected[name]) == len(found[name]) else [f"{len(expected[name])} rows, {len(found[name])} found"])
-        for name in expected
-    }
+    sides = {}
+    for name, rows in expected.items():
+        wanted, present = set(rows), set(found[name])
+        only_one = [f"- {row}" for row in rows if row not in present]
+        only_one += [f"+ {row}" for row in found[name] if row not in wanted]
+        if len(rows) != len(found[name]):
+            only_one.append(f"{len(rows)} rows, {len(found[name])} found")
+        sides[name] = only_one
     return {name: rows for name, rows in sides.items() if rows}
 
 
