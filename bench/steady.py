@@ -36,6 +36,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from deltalake import DeltaTable
 
@@ -51,6 +52,7 @@ from jobs.lab.broker import Broker
 from jobs.tables.create_tables import create_tables
 from jobs.tables.disk.table_log import added_files, commit_of, newest_version
 from jobs.tables.paths import table_path
+from jobs.tables.silver_rows import rows as rows_of_table
 from schemas.bronze import BRONZE
 from schemas.folded_rows import count_of
 from schemas.gold import ADVICE, ALERTS, GOLD, GROUP_HEALTH
@@ -236,10 +238,10 @@ def producing(stack: ExitStack, produce: Callable[..., None], given: tuple[Any, 
 
 def report_loop(warehouse: Path, looped: datetime) -> None:
     """Print what is stored of the loop, how soon it raised alerts, and how long its page takes."""
-    rows = _rows(warehouse, GENERATIONS, ("group_id", LOOP_GROUP))
+    rows = loop_rows(warehouse, GENERATIONS, "group_id")
     print(f"the loop: {count_of(rows):,} generations in {len(rows):,} rows")
-    for alert in sorted(_rows(warehouse, ALERTS, ("subject", LOOP_GROUP)), key=lambda row: row["raised_at"]):
-        after = (alert["raised_at"] - looped).total_seconds()
+    for alert in sorted(loop_rows(warehouse, ALERTS, "subject"), key=lambda row: row["raised_at"]):
+        after = alert["raised_at"] / 1000 - looped.timestamp()
         print(f"alert {alert['alert_name']} {after:.1f} s after the loop began: {alert['summary']}")
     store, asked = Store(LocalLake(warehouse)), f"?cluster=kafka&group={LOOP_GROUP}&from=now-1h"
     took = []
@@ -259,12 +261,9 @@ def report_memory(memory: list[float]) -> None:
         print(f"memory {half[-1]:,.0f} MB at the end, {most}; second half {signed(slope)} MB an hour")
 
 
-def _rows(warehouse: Path, table: Table, equal: tuple[str, str]) -> list[dict[str, Any]]:
-    path = table_path(warehouse, table)
-    if not DeltaTable.is_deltatable(str(path)):
-        return []
-    found: list[dict[str, Any]] = DeltaTable(path).to_pyarrow_table(filters=[(equal[0], "=", equal[1])]).to_pylist()
-    return found
+def loop_rows(warehouse: Path, table: Table, column: str) -> list[dict[str, Any]]:
+    """Return the rows of a table whose value of `column` is the group of the loop, with timestamps in ms."""
+    return rows_of_table(warehouse, table, table.names, where=pc.field(column) == LOOP_GROUP)
 
 
 @dataclass
