@@ -1,9 +1,9 @@
 """The content of a message on the events topic: log lines in any shipper's envelope, or a message of Regroup's own.
 
 Supported envelopes: none; Filebeat, Fluent Bit, Vector and container runtimes (`message`, `log`); OpenTelemetry
-(`body`, also OTLP/JSON batches); the unchanged original (`event.original`); log4j2's JsonLayout and JsonTemplateLayout
-(ECS, Logstash, GELF, Google Cloud and its own). The parts of a log4j2 event are joined to a line in Kafka's default
-layout, in UTC.
+(`body`, also OTLP/JSON batches); the systemd journal (`MESSAGE`); the unchanged original (`event.original`); log4j2's
+JsonLayout and JsonTemplateLayout (ECS, Logstash, GELF, Google Cloud and its own). The parts of a log4j2 event are
+joined to a line in Kafka's default layout, in UTC.
 """
 
 from __future__ import annotations
@@ -18,10 +18,13 @@ from schemas.json_depth import DEEPEST_JSON, is_too_deep
 from schemas.states import QuarantineReason
 
 OWN_KINDS = frozenset({"log", "admin", "mark"})
-_LINE = ("event.original", "message", "log", "body", "body.stringValue", "short_message")
+_LINE = ("event.original", "message", "log", "body", "body.stringValue", "short_message", "MESSAGE", "body.MESSAGE")
 _LOGGER = ("log.logger", "loggerName", "logger_name", "logger", "_logger")
 _LEVEL = ("log.level", "level", "severity")
 _TIME = ("@timestamp", "timestamp", "timeMillis", "time")
+# Microseconds, which journalctl prints as text: when the program sent the line, and when the journal received it.
+_JOURNAL_TIME = ("_SOURCE_REALTIME_TIMESTAMP", "__REALTIME_TIMESTAMP")
+_MICROS = re.compile(r"[1-9]\d{15}", re.ASCII)
 _BROKER = tuple(
     place + name
     for place in ("", "fields.", "labels.", "attributes.")
@@ -83,7 +86,8 @@ def _content(text: str, broker_id: int | None) -> list[LogLine] | Observation | 
     if isinstance(content, dict) and _is_own(content):
         return _own(content, broker_id)
     lines = _lines(content, broker_id, _DEPTH)
-    return lines or Unreadable(QuarantineReason.INVALID_ENVELOPE, "no log line in event.original, message, log or body")
+    why = "no log line in event.original, message, log, body or MESSAGE"
+    return lines or Unreadable(QuarantineReason.INVALID_ENVELOPE, why)
 
 
 def lines_of_json(text: str, at: str | None = None) -> list[LogLine]:
@@ -163,7 +167,7 @@ def _lines(content: Any, broker_id: int | None, depth: int) -> list[LogLine]:
         return []
     if isinstance(content.get("resourceLogs"), list):
         return _lines(_otlp(content), broker_id, depth)
-    text = _first_text(content, _LINE)
+    text = _first_text(content, _LINE) or _of_bytes(content.get("MESSAGE"))
     if text is None:
         return []
     broker_id = _broker(content, broker_id)
@@ -174,16 +178,29 @@ def _lines(content: Any, broker_id: int | None, depth: int) -> list[LogLine]:
 
 
 def _inner_lines(text: str, broker_id: int | None, at: str | None, depth: int) -> list[LogLine]:
-    """Return the log lines in the text that an envelope contains; `at` is the time of a container runtime."""
+    """Return the log lines in the text that an envelope contains; `at` is the time of its entry."""
     inner = _parsed(text) if depth else None
     if inner is None:
         return [line._replace(line=_stamped(line.line, at)) for line in _split(text, broker_id)]
     return _lines(_timed(inner, at), broker_id, depth - 1)
 
 
+def _of_bytes(message: Any) -> str | None:
+    """Return the text of a list of bytes, as journalctl prints a message with control characters, otherwise None."""
+    try:
+        return bytes(message).decode("utf-8", "replace") if isinstance(message, list) else None
+    except (TypeError, ValueError):
+        return None
+
+
 def _runtime_time(content: dict[str, Any]) -> str | None:
-    """Return the time of an entry of Docker's json-file, or None for all other JSON."""
-    return _text(content.get("time")) if content.get("stream") in ("stdout", "stderr") else None
+    """Return the time of an entry of Docker's json-file or of the journal, or None for all other JSON."""
+    if content.get("stream") in ("stdout", "stderr"):
+        return _text(content.get("time"))
+    micros = next((text for name in _JOURNAL_TIME if _MICROS.fullmatch(text := str(content.get(name)))), None)
+    if micros is None:
+        return None
+    return f"{datetime.fromtimestamp(int(micros[:10]), UTC):%Y-%m-%dT%H:%M:%S}.{micros[10:]}Z"
 
 
 def _timed(content: Any, at: str | None) -> Any:

@@ -39,6 +39,10 @@ WRAPPED = {
     "otlp": {"resourceLogs": [{"scopeLogs": [{"logRecords": [{"body": {"stringValue": LINE}, "attributes": {"broker_id": 4}}]}]}]},
     "array": [{"message": LINE, "broker_id": 4}],
     "json within json": {"log": json.dumps({"message": LINE}), "broker_id": 4},
+    "journal": {"__REALTIME_TIMESTAMP": "1795243263100000", "_SYSTEMD_UNIT": "kafka.service", "PRIORITY": "6", "MESSAGE": LINE, "broker_id": 4},
+    "journal with bytes": {"__REALTIME_TIMESTAMP": "1795243263100000", "MESSAGE": list(LINE.encode()), "broker_id": 4},
+    "fluent bit from the journal": {"@timestamp": 1795243263.1, "_PID": "7", "MESSAGE": LINE, "broker_id": 4},
+    "opentelemetry from the journal": {"body": {"MESSAGE": LINE}, "attributes": {"broker_id": 4}},
     "own": {"source": "ship-logs", "kind": "log", "at": 1795243263100, "line": LINE, "broker_id": 4},
 }  # fmt: skip
 LOG4J2 = {
@@ -100,6 +104,33 @@ def test_parts_without_a_possible_time_are_quarantined_by_the_parser(time):
     assert QuarantineReason.INVALID_TIMESTAMP == parse_as(found).reason
 
 
+@pytest.mark.parametrize(
+    ("times", "stamp"),
+    [
+        ({"__REALTIME_TIMESTAMP": "1795243262803921"}, "2026-11-21T06:41:02.803921Z"),
+        ({"__REALTIME_TIMESTAMP": 1795243262803921}, "2026-11-21T06:41:02.803921Z"),
+        (
+            {"__REALTIME_TIMESTAMP": "1795243263100000", "_SOURCE_REALTIME_TIMESTAMP": "1795243262803921"},
+            "2026-11-21T06:41:02.803921Z",
+        ),
+    ],
+)
+def test_the_journal_gives_its_time_to_a_line_without_one(times, stamp):
+    without = f"INFO {MESSAGE} ({MANAGER})"
+    assert [LogLine(f"{stamp} {without}")] == bare({"MESSAGE": without, **times})
+    assert [LogLine(LINE)] == bare({"MESSAGE": LINE, **times})
+
+
+@pytest.mark.parametrize("time", ["", "soon", "9" * 400, "-5", "\u0665", True, None, 1e300, [1], "9" * 17])
+def test_a_journals_time_that_no_clock_shows_is_not_used(time):
+    assert [LogLine("INFO x")] == bare({"MESSAGE": "INFO x", "__REALTIME_TIMESTAMP": time})
+
+
+@pytest.mark.parametrize("message", [None, [256], [-1], ["text"], [[91]], [1.5], {}, 7])
+def test_a_journals_message_that_is_neither_text_nor_bytes_is_quarantined(message):
+    assert QuarantineReason.INVALID_ENVELOPE == bare({"MESSAGE": message}).reason
+
+
 def test_bare_text_is_a_line():
     assert [LogLine(LINE, 4)] == unwrap(LINE.encode(), broker_id=4)
 
@@ -142,7 +173,7 @@ def test_what_ship_logs_sends_comes_back():
 
 
 JSON = st.recursive(st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8), lambda inner: st.lists(inner, max_size=3) | st.dictionaries(
-    st.sampled_from(["message", "log", "body", "event", "original", "kind", "source", "at", "resourceLogs", "scopeLogs", "logRecords", "stringValue",
+    st.sampled_from(["message", "MESSAGE", "log", "body", "event", "original", "kind", "source", "at", "resourceLogs", "scopeLogs", "logRecords", "stringValue",
                      "logger", "timestamp", "instant", "epochSecond", "nanoOfSecond", "line", "broker_id", "fields"]), inner, max_size=4), max_leaves=12)  # fmt: skip
 
 
