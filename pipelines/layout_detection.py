@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from pipelines.log_layouts import detected_layout
-from schemas.log_layouts import DETECTED, DETECTED_IN_BRACKETS, LINE_PREFIXES, WITHOUT_TIME
+from schemas.log_layouts import COLORS_AT_END, DETECTED, DETECTED_IN_BRACKETS, LINE_PREFIXES, WITHOUT_TIME
 
 if TYPE_CHECKING:
     from pipelines.log_layouts import Layout
@@ -15,6 +15,7 @@ _IN_BRACKETS = tuple(map(detected_layout, DETECTED_IN_BRACKETS))
 _OTHERS = tuple(map(detected_layout, DETECTED))
 _WITHOUT_TIME = tuple(map(detected_layout, WITHOUT_TIME))
 _PREFIX = re.compile("|".join(f"(?:{prefix})" for prefix in LINE_PREFIXES))
+_COLORS_AT_END = re.compile(COLORS_AT_END)
 # For example docker compose's name, then its time, in front of a line with a time of its own.
 _PREFIXES = 3
 
@@ -41,11 +42,14 @@ def candidates(line: str, *, is_timed: bool = False) -> tuple[Layout, ...]:
 
 def unprefixed(line: str) -> Unprefixed | None:
     """Return a line without the prefixes of container runtimes and shippers, or None if it has no such prefix."""
-    start, at = 0, None
+    start, at, is_colored = 0, None, False
     for _ in range(_PREFIXES):
         found = _PREFIX.match(line, start)
         if found is None:
             break
         start = found.end()
         at = found[found.lastgroup] if found.lastgroup else at
-    return Unprefixed(line[start:], at) if start else None
+        is_colored |= line[start - 1] == "m"  # only a color ends so
+    if not start:
+        return None
+    return Unprefixed(_COLORS_AT_END.sub("", line[start:]) if is_colored else line[start:], at)

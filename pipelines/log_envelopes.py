@@ -71,7 +71,7 @@ def unwrap(
         return Unreadable(QuarantineReason.INVALID_ENVELOPE, "the message has no value")
     if len(value) > largest:
         return Unreadable(QuarantineReason.OVERSIZED, f"the message has {len(value):,} bytes; the limit is {largest:,}")
-    text = value.decode("utf-8", "replace")
+    text = value.decode("utf-8-sig", "replace")
     try:
         return _content(text, broker_id) if _is_json(text) else _split(text, broker_id)
     except _TooDeepError:

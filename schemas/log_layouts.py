@@ -2,7 +2,8 @@
 runtimes and shippers write in front of such a line.
 
 Sources: Kafka's and Confluent's log configuration, Strimzi's default logging, the manuals of log4j, of Kubernetes (CRI
-log format, `kubectl logs`), of Docker (json-file, compose) and of systemd, and RFC 3164 and RFC 5424 of syslog.
+log format, `kubectl logs`), of Docker (json-file, compose), of stern and of systemd, and RFC 3164 and RFC 5424 of
+syslog.
 """
 
 from __future__ import annotations
@@ -36,21 +37,33 @@ WITHOUT_TIME = ("%p %m (%c)%n", "%p %m (%c:%L)%n", "%p [%t] %c{1}:%L - %m%n")
 """Layouts of lines that have their time only from a container runtime."""
 
 _NAME = r"[A-Za-z0-9][\w.-]{0,252}"
-_COLOR = r"(?:\x1b\[[\d;]{0,20}m)?"
-_DAY = r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) [ \d]\d \d\d:\d\d:\d\d"
+_COLOR_CODE = r"\x1b\[[\d;]{0,20}m"
+_COLOR = rf"(?:{_COLOR_CODE})?"
+_DAY = r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) [ \d]\d \d\d:\d\d:\d\d(?:\.\d{6})?"
+_FULL = r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) \d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d{6})? [A-Z\d+:-]{1,9}"
+_SECONDS = r"\d{10}\.\d{6}|\[ {0,10}\d{1,10}\.\d{6}\]"
 _STAMP = r"(?P<{}>\d{{4}}-\d\d-\d\dT\d\d:\d\d:\d\d(?:[.,]\d{{1,9}})?(?:Z|[+-]\d\d:?\d\d))"
+_POD = rf"{_COLOR}[a-z\d.]{{1,63}}(?:-[a-z\d.]{{1,63}}){{1,20}}{_COLOR}"
+_LABEL = rf"{_COLOR}[a-z\d-]{{1,63}}{_COLOR}"
 
 LINE_PREFIXES = (
     _STAMP.format("cri") + r" (?:stdout|stderr) [FP] ",
     rf"{_COLOR}{_NAME} {{0,100}}\|{_COLOR} ?",
     rf"\[(?:pod/)?{_NAME}(?:/{_NAME}){{1,2}}\] ",
-    rf"(?:<\d{{1,3}}>)?{_DAY} {_NAME} [\w./@-]{{1,100}}(?:\[\d{{1,10}}\])?: ",
+    rf"(?:{_LABEL} )?{_POD} {_LABEL} (?=\[?\d{{4}}-\d\d-\d\d[ T]|{{)",
+    rf"(?:<\d{{1,3}}>)?(?:{_DAY}|{_FULL}|{_SECONDS}) {_NAME} [\w./@-]{{1,100}}(?:\[\d{{1,10}}\])?: ",
     rf"<\d{{1,3}}>1 {_STAMP.format('syslog')} \S{{1,255}} \S{{1,48}} \S{{1,128}} \S{{1,32}} (?:-|\[[^\]]{{0,500}}\]) ",
     _STAMP.format("journal") + rf" {_NAME} [\w./@-]{{1,100}}(?:\[\d{{1,10}}\])?: ",
     _STAMP.format("kubectl") + " ",
+    rf"(?:{_COLOR_CODE}){{1,4}}",
+    "\ufeff",
 )
-"""Regular expressions of the prefixes: CRI, docker compose, `kubectl logs --prefix`, syslog and journald, syslog with a
-year, journald's `short-iso`, and the time of `kubectl logs --timestamps` or `docker logs --timestamps`. A named group
-is the prefix's time, which always has a time zone. Every expression is anchored, and every part of it has a length
-limit.
+"""Regular expressions of the prefixes: CRI, docker compose, `kubectl logs --prefix`, stern (namespace, pod and
+container), syslog and journald (`short`, `short-precise`, `short-full`, `short-unix`, `short-monotonic`), syslog with a
+year, journald's `short-iso`, the time of `kubectl logs --timestamps` or `docker logs --timestamps`, the color of a
+whole line, and a byte order mark. A named group is the prefix's time, which always has a time zone. Every expression is
+anchored, and every part of it has a length limit.
 """
+
+COLORS_AT_END = rf"(?:{_COLOR_CODE}){{1,4}}\Z"
+"""Regular expression of the end of a colored line."""

@@ -135,6 +135,11 @@ def test_bare_text_is_a_line():
     assert [LogLine(LINE, 4)] == unwrap(LINE.encode(), broker_id=4)
 
 
+@pytest.mark.parametrize("value", [LINE, json.dumps(FILEBEAT, indent=1)])
+def test_a_byte_order_mark_is_no_part_of_a_message(value):
+    assert [LINE] == [found.line for found in unwrap(b"\xef\xbb\xbf" + value.encode())]
+
+
 def test_lines_sent_together_are_lines():
     assert [LogLine(LINE), LogLine("\tat x.Y"), LogLine(LINE)] == unwrap(f"{LINE}\r\n\tat x.Y\n\n{LINE}\n".encode())
 

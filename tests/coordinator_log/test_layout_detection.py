@@ -61,7 +61,22 @@ PREFIXES = {
     "syslog": "<30>Nov  4 12:03:00 broker-1 kafka: ",
     "syslog with a year": f"<30>1 {BESIDE} broker-1 kafka 4242 - - ",
     "journald short-iso": "2026-11-21T06:41:09+0000 broker-1 kafka[4242]: ",
+    "journald short-iso-precise": "2026-11-21T06:41:09.100200+00:00 broker-1 kafka[4242]: ",
+    "journald short-precise": "Nov 24 12:03:00.123456 broker-1 kafka[4242]: ",
+    "journald short-full": "Tue 2026-11-24 12:03:00 CET broker-1 kafka[4242]: ",
+    "journald short-full without a name of its zone": "Tue 2026-11-24 12:03:00 -0330 broker-1 kafka[4242]: ",
+    "journald short-unix": "1795243269.100200 broker-1 kafka.service[4242]: ",
+    "journald short-monotonic": "[  123.456789] broker-1 kafka[4242]: ",
+    "a color": "\x1b[m\x1b[1;32m",
+    "a byte order mark": "\ufeff",
 }
+STERN = [
+    "my-cluster-kafka-0 kafka ",
+    f"my-cluster-kafka-0 kafka {BESIDE} ",
+    "\x1b[38;5;2mmy-cluster-kafka-0\x1b[0m \x1b[92mkafka\x1b[0m ",
+    "apps my-cluster-kafka-0 kafka ",
+    "\x1b[32mapps\x1b[0m \x1b[32mmy-cluster-kafka-0\x1b[0m \x1b[92mkafka\x1b[0m ",
+]
 UTC_ZONE = zone("UTC")
 
 
@@ -94,6 +109,22 @@ def test_every_wording_is_the_same_event_in_every_layout_behind_every_prefix(nam
         assert golden["says"] == says(event), PREFIXES[prefix] + line
         assert PREFIXES[prefix] + line == event.raw
         assert event.event_at.replace(microsecond=0) == datetime(2026, 11, 21, 6, 41, 2, tzinfo=UTC)
+
+
+@pytest.mark.parametrize("prefix", STERN)
+@pytest.mark.parametrize("name", [*TEXT, *JSON])
+def test_what_stern_prints_is_the_line(name, prefix):
+    for golden in WORDINGS[::9]:
+        if (line := rendered(name, golden)) is not None:
+            assert golden["says"] == says(read(prefix + line))
+
+
+@pytest.mark.parametrize("prefix", ["", "kafka-1  | "])
+@pytest.mark.parametrize("name", TEXT)
+def test_the_colors_of_a_whole_line_are_no_part_of_it(name, prefix):
+    for golden in WORDINGS[::9]:
+        if (line := rendered(name, golden)) is not None:
+            assert golden["says"] == says(read(f"{prefix}\x1b[32m{line}\x1b[m"))
 
 
 @pytest.mark.parametrize("name", [*TEXT, *JSON])
@@ -201,6 +232,7 @@ def test_a_name_that_imitates_another_layout_never_makes_a_line_about_another_gr
         f"{STAMP} stdout F ", "kafka-1  | " * 30_000, "a" * 100_000, "[pod/" + "a/" * 50_000, "<30>1 " * 20_000, "[" * 100_000,
         f"{AT} INFO " + "[a] b:1 - " * 10_000, "{" * 100_000, '{"log":' * 10_000, "\x1b[" + "1;" * 50_000, "2026-11-21T06:41:02Z " * 5_000,
         f"[{AT}] INFO " + "[a|task-0] " * 9_000, "Nov 24 12:03:00 h " + "u" * 100_000,
+        "a-" * 50_000, "a a-0 " * 20_000, "\x1b[32m" * 15_000, "\x1b[32m" + "\x1b[0m\x1b[1;1" * 10_000, "\ufeff" * 100_000,
     ],
 )  # fmt: skip
 def test_a_hostile_line_is_read_in_linear_time(beginning):
@@ -220,7 +252,8 @@ def test_a_hostile_line_is_read_in_linear_time(beginning):
 
 
 def test_only_known_prefixes_are_removed():
-    for text in ("hello world [2026", " | x", "Caused by: x", "GET /x | y", "2026-11-21 06:41:02 x", "[a] x"):
+    for text in ("hello world [2026", " | x", "Caused by: x", "GET /x | y", "2026-11-21 06:41:02 x", "[a] x", "well-known fact x",
+                 f"Some-thing else [{AT}] x", f"hello world [{AT}] x", f"[1.2] [{AT}] x"):  # fmt: skip
         assert unprefixed(text) is None, text
 
 
