@@ -34,8 +34,9 @@ _LOG4J_LEVEL = re.compile(r"[A-Z]{4,5}")
 # GcpLayout.json of log4j2 renames levels so.
 _RENAMED_LEVELS = {"WARNING": "WARN", "EMERGENCY": "FATAL"}
 _OWN_TIME = re.compile(r"\[?\d{4}-\d\d-\d\d[ T]")
-# Milliseconds beyond the year 9999 are not a time. JSON can also contain NaN and Infinity.
-_LATEST_MS = 253_402_300_800_000
+# Numbers below the first limit count seconds, below the second one milliseconds, and so on; each limit is in 5138.
+# Larger numbers are not a time. JSON can also contain NaN and Infinity.
+_UNITS_PER_SECOND = ((10**11, 1), (10**14, 10**3), (10**17, 10**6), (10**20, 10**9))
 # A shipper may wrap a message that a JSON layout or a container runtime has wrapped.
 _DEPTH = 4
 
@@ -285,11 +286,16 @@ def _time(content: dict[str, Any]) -> str:
         seconds, nanos = instant.get("epochSecond"), instant.get("nanoOfSecond", 0)
         return _printed(seconds, nanos // 1_000_000 if isinstance(nanos, int) else 0)
     found = next((value for name in _TIME if (value := _field(content, name)) is not None), None)
-    if isinstance(found, (int, float)) and not isinstance(found, bool) and abs(found) < _LATEST_MS:
-        # GELF counts seconds; all other formats count milliseconds.
-        millis = round(found * 1000) if found < 1e11 else round(found)
-        return _printed(millis // 1000, millis % 1000)
-    return _judged(found)
+    millis = _millis(found) if isinstance(found, (int, float)) and not isinstance(found, bool) else None
+    return _judged(found) if millis is None else _printed(millis // 1000, millis % 1000)
+
+
+def _millis(time: float) -> int | None:
+    """Return milliseconds since 1970: GELF counts seconds, most formats milliseconds, some micro- or nanoseconds."""
+    units = next((units for limit, units in _UNITS_PER_SECOND if abs(time) < limit), None)
+    if units is None:
+        return None
+    return round(time * 1000) if units == 1 else int(time // (units // 1000))
 
 
 def _printed(seconds: Any, millis: int) -> str:

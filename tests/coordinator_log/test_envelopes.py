@@ -54,6 +54,8 @@ LOG4J2 = {
     "ECS nested": {"@timestamp": "2026-11-21T06:41:02.803Z", "log": {"level": "INFO", "logger": MANAGER}, "message": MESSAGE},
     "Logstash": {"@version": 1, "@timestamp": "2026-11-21T06:41:02.803Z", "message": MESSAGE, "logger_name": MANAGER, "level": "INFO"},
     "seconds": {"timestamp": 1795243262.803, "logger": MANAGER, "level": "info", "message": MESSAGE},
+    "microseconds": {"timestamp": 1795243262803999, "logger": MANAGER, "level": "INFO", "message": MESSAGE},
+    "nanoseconds": {"timestamp": 1795243262803999999, "logger": MANAGER, "level": "INFO", "message": MESSAGE},
     "in a container": {"log": json.dumps({"timeMillis": 1795243262803, "level": "INFO", "loggerName": MANAGER, "message": MESSAGE}) + "\n",
                        "stream": "stdout"},
 }  # fmt: skip
@@ -205,7 +207,7 @@ def test_lines_of_a_file_are_events_quarantined_or_nothing():
     assert texts[2].encode() == refused[0]["raw_value"]
 
 
-@pytest.mark.parametrize("time", ["NaN", "-Infinity", "-1e308", "1" + "0" * 400])
+@pytest.mark.parametrize("time", ["NaN", "-Infinity", "-1e308", "1e21", "1" + "0" * 20, "1" + "0" * 400])
 def test_a_time_that_no_clock_shows_is_left_to_the_parser(time):
     (found,) = unwrap(f'{{"timestamp": {time}, "logger": "l", "message": "m"}}'.encode())
     assert found.line.endswith("] INFO m (l)")
