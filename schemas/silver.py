@@ -15,7 +15,7 @@ GENERATIONS = Table(
         group_id             | STRING    | Group
         incarnation          | INT       | Incarnation of the group id: 0, 1, ...; +1 each time the group starts anew, for example after a tombstone
         generation_id        | INT       | Generation, or group epoch
-        joined_at            | TIMESTAMP NOT NULL | End of the join phase, when the generation is incremented; KIP-848: when the epoch is incremented
+        joined_at            | TIMESTAMP NOT NULL | End of the join phase, when the generation is incremented; the latest possible time if the record lacks it; KIP-848: when the epoch is incremented
         outcome              | STRING NOT NULL | schemas.states.GenerationOutcome: completed, empty, overtaken or open
         group_type           | STRING NOT NULL | schemas.states.GroupType: consumer, connect, streams, schema_registry, share or other
         group_protocol       | STRING NOT NULL | schemas.states.GroupProtocol: classic, consumer (KIP-848), streams (KIP-1071) or share (KIP-932)
@@ -31,8 +31,8 @@ GENERATIONS = Table(
         prepared_at_latest   | TIMESTAMP NOT NULL | Upper bound of the start
         synced_at            | TIMESTAMP | When the leader's assignment was stored; KIP-848: when the target assignment was stored; NULL if never
         completed_at         | TIMESTAMP | When the rebalance completed; NULL while open, or if the next generation replaced it first
-        join_ms              | BIGINT    | joined_at - prepared_at; NULL if either is NULL
-        sync_ms              | BIGINT    | synced_at - joined_at; NULL if either is NULL
+        join_ms              | BIGINT    | joined_at - prepared_at; NULL if prepared_at is NULL, or the record lacks joined_at
+        sync_ms              | BIGINT    | synced_at - joined_at; NULL if synced_at is NULL, or the record lacks joined_at
         rebalance_ms         | BIGINT    | completed_at - prepared_at; NULL if either is NULL
         rebalance_ms_min     | BIGINT    | Lower bound of the rebalance's length; present once the rebalance completed
         rebalance_ms_max     | BIGINT    | Upper bound of the rebalance's length; present once the rebalance completed

@@ -182,7 +182,9 @@ def _phases(found: Rebalance) -> Component:
         g["joined_at"] - g["prepared_at_latest"], g["joined_at"] - g["prepared_at_earliest"]
     )  # fmt: skip
     joined, synced, completed = (instant(g[name]) for name in ("joined_at", "synced_at", "completed_at"))
-    rows: list[Sequence[Cell]] = [("assign", joined, synced, duration(g["sync_ms"]), "observed")]
+    is_join_recorded = g["sync_ms"] is not None or g["synced_at"] is None
+    grade = "observed" if is_join_recorded else "bounded"
+    rows: list[Sequence[Cell]] = [("assign", joined, synced, duration(g["sync_ms"]), grade)]
     if sentences.term(g) == "generation":
         rows.insert(0, ("prepare", start, joined, join, g["evidence"]))
     elif g["completed_at"] is not None and g["synced_at"] is not None:

@@ -38,6 +38,7 @@ def generation_row(
     before = previous.final_members if previous else {}
     start, earliest, latest = prepared(g, log)
     completed = g.completed_at
+    joined = g.joined_at if g.is_join_recorded else None
     slowest, waited = _slowest(g, log, done)
     return {
         "incarnation": g.incarnation,
@@ -61,8 +62,8 @@ def generation_row(
         "prepared_at_latest": latest,
         "synced_at": None if g.is_empty else g.synced_at,
         "completed_at": completed,
-        "join_ms": None if start is None else g.joined_at - start,
-        "sync_ms": None if g.is_empty else g.synced_at - g.joined_at,
+        "join_ms": None if start is None or joined is None else joined - start,
+        "sync_ms": None if g.is_empty or joined is None else g.synced_at - joined,
         "rebalance_ms": None if start is None else completed - start,
         "rebalance_ms_min": max(0, completed - latest),
         "rebalance_ms_max": max(0, completed - earliest),
@@ -98,7 +99,7 @@ def prepared(g: Generation, log: GenerationLog) -> tuple[int | None, int, int]:
 
     The exact time comes from a log line or, since 4.x, from the record of generation 0 that the first JoinGroup of a
     new group writes. Without it, the start lies after the previous record. It also lies at most the longest rebalance
-    timeout before the end of the join phase (`GroupMetadata.rebalanceTimeoutMs`).
+    timeout before the end of the join phase (`GroupMetadata.rebalanceTimeoutMs`), if a record contains that end.
     """
     start = log.preparing
     if start is not None:
@@ -113,7 +114,7 @@ def prepared(g: Generation, log: GenerationLog) -> tuple[int | None, int, int]:
     earliest = g.joined_at - longest if longest else g.joined_at
     if g.previous is not None:
         since = g.previous.synced_at
-        earliest = max(since, earliest) if longest and not _skipped_possible(g) else since
+        earliest = max(since, earliest) if longest and g.is_join_recorded and not _skipped_possible(g) else since
     return None, min(earliest, g.joined_at), g.joined_at
 
 

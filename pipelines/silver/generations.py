@@ -63,8 +63,9 @@ class Generation:
     """One generation that completed (W2) or ended empty (W4).
 
     `is_piecemeal`: members continued with the resources that they kept while the generation formed. `waiting`:
-    resources of Connect workers that are gone, for which the group waits until the workers return. Fields without an
-    argument are computed once from the record:
+    resources of Connect workers that are gone, for which the group waits until the workers return.
+    `is_join_recorded`: the record says when the join phase ended; otherwise `joined_at` is the latest possible time.
+    Fields without an argument are computed once from the record:
 
     - `synced_at`: record time of W2; for W4 the time of the transition
     - `completed_at`: when the generation was complete
@@ -85,6 +86,7 @@ class Generation:
     assignor: str | None
     leader: str | None
     joined_at: int
+    is_join_recorded: bool
     members: dict[str, Member]
     previous: Generation | None
     created: Record | None = None
@@ -232,7 +234,9 @@ def read_incarnations(
 def _generation(record: Record, incarnation: int, previous: Generation | None, created: Record | None) -> Generation:
     value = record.value
     assert value is not None
+    # Value versions 0 and 1 have no currentStateTimestamp, and it may be no time that a table can store.
     since = value.get("currentStateTimestamp", -1)
+    is_recorded = 0 < since <= LAST_MS
     return Generation(
         record=record,
         incarnation=incarnation,
@@ -240,9 +244,9 @@ def _generation(record: Record, incarnation: int, previous: Generation | None, c
         protocol_type=value["protocolType"],
         assignor=value["protocol"],
         leader=value["leader"],
-        # Value versions 0 and 1 have no currentStateTimestamp, and it may be no time that a table can store.
-        # The record's own timestamp is the best substitute.
-        joined_at=since if 0 < since <= LAST_MS else (record.at or 0),
+        joined_at=since if is_recorded else (record.at or 0),
+        # The record of an empty group is written when the join phase ends.
+        is_join_recorded=is_recorded or not value["members"],
         members=_members(value, previous),
         previous=previous,
         created=created if previous is None else None,
