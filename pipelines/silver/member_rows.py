@@ -85,7 +85,8 @@ def _member_row(
         "generation_id": g.number,
         "member_id": member.member_id,
         "valid_from_at": valid[0],
-        "valid_to_at": valid[1],
+        # The next record may have the time of another broker, whose clock is behind.
+        "valid_to_at": None if valid[1] is None else max(valid[0], valid[1]),
         "group_instance_id": member.group_instance_id,
         "client_id": member.client_id,
         "client_host": member.client_host,

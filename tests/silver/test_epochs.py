@@ -249,6 +249,14 @@ def test_a_static_member_that_does_not_come_back_in_time_was_lost():
     assert ("member_lost", 30_000, 76_000) == (s["cause"], s["stopped_at_latest"], s["resumed_at_earliest"])
 
 
+def test_a_members_time_in_an_epoch_has_no_negative_length_where_the_next_coordinators_clock_is_behind():
+    rows = leaves(two_members(), 5_000, "B", 4).rows()
+    found = only(rows["generation_members"], generation_id=3)
+    assert {("A", 10_000, 10_000), ("B", 10_000, 10_000)} == {
+        (m["member_id"], m["valid_from_at"], m["valid_to_at"]) for m in found
+    }
+
+
 def test_when_the_last_member_goes_the_epoch_is_empty_and_what_follows_is_idle_not_lost():
     script = leaves(leaves(two_members(), 20_000, "A", 4), 20_100, "B", 5)
     rows = script.at(

@@ -150,12 +150,14 @@ def _member_row(epoch: Epoch, member: EpochMember, until: int | None, library: R
     target = (epoch.target or {}).get(member_id, TargetAssignment()) if epoch.target is not None else None
     topics = member.topics | epoch.matched.get(member.regex or "", frozenset())
     is_new = member_id not in epoch.before or current is None
+    since, end = epoch.began.get(member_id, epoch.joined_at), epoch.ended.get(member_id, until)
     return {
         "incarnation": epoch.incarnation,
         "generation_id": epoch.number,
         "member_id": member_id,
-        "valid_from_at": epoch.began.get(member_id, epoch.joined_at),
-        "valid_to_at": epoch.ended.get(member_id, until),
+        "valid_from_at": since,
+        # The next record may have the time of another broker, whose clock is behind.
+        "valid_to_at": None if end is None else max(since, end),
         "group_instance_id": member.group_instance_id,
         "client_id": member.client_id,
         "client_host": member.client_host,

@@ -50,6 +50,12 @@ def test_a_loaded_group_is_a_move_of_its_coordinator_and_no_rebalance() -> None:
     assert found["stalls"] == []
 
 
+def test_a_members_time_in_a_generation_has_no_negative_length_where_the_next_coordinators_clock_is_behind() -> None:
+    found = rows([ALONE, generation(2, -60_000, [consumer("a", [0, 1], from_generation=1)])])
+    spans = [(m["valid_from_at"] - START, m["valid_to_at"]) for m in found["generation_members"]]
+    assert [(5, START + 5), (-59_995, None)] == spans
+
+
 def test_a_record_that_is_written_again_is_the_same_generation() -> None:
     again = ALONE | {"at": START + 30_000}
     assert rows([ALONE, again])["generations"] == rows([ALONE])["generations"]
