@@ -18,6 +18,7 @@ from jobs.alerting.otlp.trace_sender import TraceSender
 from jobs.alerting.weekly.weekly_reports import WeeklyReports
 from jobs.config.settings import Settings
 from pipelines.gold.alerts.alert import Facts
+from pipelines.gold.alerts.clusters import open_storms
 from schemas.states import AlertName, AlertSeverity
 
 MOST = 1_000
@@ -145,7 +146,7 @@ def _of_clusters(lake: Lake, facts: Sequence[Facts]) -> list[Metric]:
         samples: Samples = {(row["cluster"],): row[column] for row in sums}
         return Metric(name=name, kind="counter", help=text, labels=("cluster",), samples=samples)
 
-    storms: Samples = {(f.cluster,): len(f.storms) for f in facts}
+    storms: Samples = {(f.cluster,): len(open_storms(f)) for f in facts}
     stuck: Samples = {
         (f.cluster,): max([0, *(f.now_ms - row["open_rebalance_since_at"] for row in f.rebalancing)]) / 1000
         for f in facts

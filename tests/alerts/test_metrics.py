@@ -25,7 +25,7 @@ from pipelines.gold.alerts.alert import Facts
 from pipelines.gold.alerts.freshness import Freshness
 from schemas.gold import GROUP_HEALTH
 from schemas.silver import GROUPS, REASSIGNMENTS
-from testing.alerts.rows import CLUSTER, HOUR, MINUTE, NOW, health, rebalancing, stalled, write
+from testing.alerts.rows import CLUSTER, HOUR, MINUTE, NOW, health, rebalancing, stalled, storm, write
 from tests.ui.web.half_open import KINDS, held
 
 LINE = re.compile(
@@ -33,12 +33,13 @@ LINE = re.compile(
 )
 
 
-def exposed(warehouse, groups: int = 3) -> str:
+def exposed(warehouse, groups: int = 3, silent: int = 0) -> str:
     delivery = Delivery(settings=Settings(), say=print)
     delivery.accepted["am"] += 2
     delivery.is_up["am"] = True
-    freshness = Freshness(known_until_ms=NOW, is_fresh=True, unread=0)
-    facts = [Facts(cluster=CLUSTER, now_ms=NOW, freshness=freshness, rebalancing=[rebalancing(since=NOW - MINUTE)])]
+    freshness = Freshness(known_until_ms=NOW, is_fresh=True, unread=0, silent_ms=silent)
+    rows = {"rebalancing": [rebalancing(since=NOW - MINUTE)], "storms": [storm()]}
+    facts = [Facts(cluster=CLUSTER, now_ms=NOW, freshness=freshness, **rows)]
     alert = {"cluster": CLUSTER, "alert_name": "KafkaRebalanceStorm", "severity": "page", "resolved_at": None}
     found = metrics(LocalLake(warehouse), facts, [alert], delivery, now_ms=NOW, groups=groups)
     return exposition(found)
@@ -86,6 +87,11 @@ def test_values_are_those_of_the_tables(filled):
         'regroup_alerts_taken_total{receiver="am"} 2.0',
     ):
         assert line in text.splitlines()
+
+
+@pytest.mark.parametrize(("silent", "storms"), [(0, 1.0), (31 * MINUTE, 0.0)])
+def test_a_storm_is_open_as_long_as_its_alert(filled, silent, storms):
+    assert f'regroup_open_storms{{cluster="kafka"}} {storms}' in exposed(filled, silent=silent).splitlines()
 
 
 @pytest.mark.parametrize("groups", [0, 3, 20])

@@ -80,6 +80,9 @@ def test_a_fleet_storm_is_one_alert_and_raises_none_of_its_groups():
 def test_a_storm_after_which_the_cluster_is_silent_is_over():
     silent = Freshness(known_until_ms=NOW, is_fresh=True, silent_ms=31 * MINUTE)
     assert [] == found(storms=[storm()], freshness=silent)
+    fleet = storm(scope="fleet", groups=2, group_ids=["orders", "billing"])
+    stuck = ("KafkaGroupStuckRebalancing", "orders", "page")
+    assert [stuck] == found(storms=[fleet], rebalancing=[rebalancing()], freshness=silent), "nothing hides its groups"
 
 
 def test_differences_are_reported_with_their_lift():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from pipelines.gold.alerts.alert import CLUSTER, Alert, AlertLimits, Facts, Row
 from pipelines.gold.alerts.escaping import escaped, without_links
 from pipelines.gold.alerts.words import verdict
@@ -23,19 +25,23 @@ NAMED = 5
 
 
 def storm(facts: Facts, _: AlertLimits) -> list[Alert]:
-    """Return alerts for open storms: one per group, and one for the fleet (the storm that affects most groups).
-
-    Stored storms stay open at the end of the history. If the cluster has written no record since, there is no storm.
-    """
-    if facts.freshness.silent_ms > CALM_MS:
-        return []
-    fleet = [row for row in facts.storms if row["scope"] == StormScope.FLEET]
+    """Return alerts for open storms: one per group, and one for the fleet (the storm that affects most groups)."""
+    storms = open_storms(facts)
+    fleet = [row for row in storms if row["scope"] == StormScope.FLEET]
     chosen = sorted(fleet, key=lambda row: (-row["groups"], row["started_at"]))[:1]
     by_group: dict[str, Row] = {}
-    for row in sorted(facts.storms, key=lambda row: row["started_at"]):
+    for row in sorted(storms, key=lambda row: row["started_at"]):
         if row["scope"] == StormScope.GROUP and row["group_ids"]:
             by_group.setdefault(row["group_ids"][0], row)
     return [_fleet(facts, row) for row in chosen] + [_of_group(facts, row) for row in by_group.values()]
+
+
+def open_storms(facts: Facts) -> Sequence[Row]:
+    """Return the storms that go on.
+
+    Stored storms stay open at the end of the history. If the cluster has written no record since, there is no storm.
+    """
+    return [] if facts.freshness.silent_ms > CALM_MS else facts.storms
 
 
 def _fleet(facts: Facts, row: Row) -> Alert:

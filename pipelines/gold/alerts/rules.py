@@ -76,7 +76,7 @@ def evaluate(facts: Facts, limits: AlertLimits) -> AlertEvaluation:
     """
     unknown = frozenset(name for name, rule in RULES.items() if not rule.is_known(facts, limits))
     found = [alert for name, rule in RULES.items() if name not in unknown for alert in rule.find(facts, limits)]
-    incidents = [row for row in facts.storms if row["scope"] == StormScope.FLEET]
+    incidents = [row for row in clusters.open_storms(facts) if row["scope"] == StormScope.FLEET]
     if AlertName.OFFSETS_PARTITION_DOWN not in unknown:
         incidents += clusters.partitions_down(facts)
     hit = {group for row in incidents for group in row["group_ids"]}
