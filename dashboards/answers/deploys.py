@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dashboards.answers.why import NoAnswerError, group_of, known_span
-from dashboards.answers.written import WIDTH, at, columns, newest_records, old_record, wrapped
+from dashboards.answers.written import WIDTH, at, columns, newest_records, not_known, old_record, wrapped
 from dashboards.lake.lake import Lake, Row
 from dashboards.queries.deploy_store import DEPLOY_ROWS, DeployStore
 from dashboards.queries.store import KnownSpan, Store
@@ -41,7 +41,7 @@ class Deploys:
     @property
     def is_observed(self) -> bool:
         """Return whether anything is known of the range."""
-        return self.seen.last_at >= self.window.start
+        return self.seen.reaches(self.window)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,7 +95,7 @@ def _lines(found: Deploys, now_ms: int, stale_ms: int) -> Iterator[str]:
     of = f" of {visible(found.group['group_id'], 120)}" if found.group else ""
     yield f"Deploys{of} from {first} to {last} {zone()}:"
     if not found.is_observed:
-        yield f"Nothing is known of this range: the newest record is of {instant(found.seen.last_at)[:19]} {zone()}."
+        yield not_known(found.seen)
         return
     yield from _stale(found.seen, now_ms, stale_ms)
     if not found.rows:

@@ -63,7 +63,7 @@ class Report:
     @property
     def is_observed(self) -> bool:
         """Return whether anything is known of the range."""
-        return self.seen.first_at < self.window.end and self.seen.last_at >= self.window.start
+        return self.seen.reaches(self.window)
 
     @property
     def has_before(self) -> bool:

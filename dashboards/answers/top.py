@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dashboards.answers.why import known_span
-from dashboards.answers.written import WIDTH, at, columns, newest_records, old_record, verdict_values
+from dashboards.answers.written import WIDTH, at, columns, newest_records, not_known, old_record, verdict_values
 from dashboards.lake.lake import Lake, Row
 from dashboards.queries.store import KnownSpan, Store, Wanted
 from dashboards.text import instant, visible
@@ -41,7 +41,7 @@ class Top:
     @property
     def is_observed(self) -> bool:
         """Return whether anything is known of the range."""
-        return self.seen.last_at >= self.window.start
+        return self.seen.reaches(self.window)
 
 
 def top(lake: Lake, window: Window | None, rows: int, *, skip: int = 0, named: str = "") -> Top:
@@ -74,7 +74,7 @@ def _lines(found: Top, now_ms: int, stale_ms: int) -> Iterator[str]:
     first, last = (instant(ms)[:19] for ms in (found.window.start, found.window.end))
     yield f"From {first} to {last} {zone()}:"
     if not found.is_observed:
-        yield f"Nothing is known of this range: the newest record is of {instant(found.seen.last_at)[:19]} {zone()}."
+        yield not_known(found.seen)
         return
     lost = loss_interval.written(*(found.totals[name] for name in ("lost", "lost_low", "lost_high")))
     yield f"{count(found.totals['rebalances'], 'rebalance')}, {lost} resource-seconds lost."

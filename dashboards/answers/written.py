@@ -9,7 +9,8 @@ from typing import Any
 
 from dashboards.lake.lake import Row
 from dashboards.queries.store import KnownSpan
-from dashboards.text import duration, visible
+from dashboards.text import duration, instant, visible
+from dashboards.zone import zone
 
 WIDTH = 110
 """Longest line of prose and of a table. Proof is not wrapped, so that it can be searched for."""
@@ -38,6 +39,12 @@ def newest_records(seen: KnownSpan, now_ms: int, stale_ms: int) -> dict[str, Any
 def old_record(cluster: str, age_ms: int) -> str:
     """Return that the newest record of a cluster is old, as a sentence."""
     return f"The newest record of {visible(cluster, 60)} is {duration(age_ms)} old: what happened since is not known."
+
+
+def not_known(seen: KnownSpan) -> str:
+    """Return that nothing is known of a range, and of what time records are, as a sentence."""
+    first, last = instant(seen.first_at)[:19], instant(seen.last_at)[:19]
+    return f"Nothing is known of this range: records are of {first} to {last} {zone()}."
 
 
 def wrapped(text: str, first: str = "", indent: str = "") -> str:

@@ -47,7 +47,7 @@ def render(store: Store, state: State, now: int) -> list[Component]:
         state = replace(state, team="")
     if seen is None:
         return [*parts, _nothing(state)]
-    if seen.last_at < view.start or seen.first_at >= view.end:
+    if not seen.reaches(view):
         return [*parts, _unobserved(state, seen)]
     scope = Scope(cluster=state.cluster, team=state.team, verdict=state.verdict, cause=state.cause, teams=store.teams)
     causes, times = Causes(store, view, scope), buckets(view)

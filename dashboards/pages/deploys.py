@@ -116,7 +116,7 @@ def _none(state: State, view: Window, seen: KnownSpan | None, *, is_one: bool) -
         href=state.href("deploys", cluster=state.cluster, q=state.q, from_=ALL, to="", **_group(state)),
         className="button",
     )
-    if seen is None or seen.last_at < view.start or seen.first_at >= view.end:
+    if seen is None or not seen.reaches(view):
         when = (
             ""
             if seen is None

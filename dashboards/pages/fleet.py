@@ -113,7 +113,7 @@ def render(store: Store, state: State, now: int) -> list[Component]:
         return render(store, replace(state, skip=0), now)
     parts = [_head(state, shown, view), _tiles(_totals(store, found.rows, view), seen, view, now)]
     if not found.rows:
-        return [*parts, _no_rows(state)]
+        return [*parts, _no_rows(state, seen, view)]
     unobserved = html.Div([_unobserved(state, seen)] if seen.last_at < view.start else [])
     made_from = f"{state} {view} {sorted(store.versions().items())}"
     listed = _groups(found.rows[0]["total"], view, made_from)
@@ -191,8 +191,8 @@ def _nothing_yet(store: Store) -> Component:
     )
 
 
-def _no_rows(state: State) -> Component:
-    if state.q:
+def _no_rows(state: State, seen: KnownSpan, view: Window) -> Component:
+    if state.q and seen.reaches(view):
         return empty(
             "filtered",
             "Nothing matches the filter",
@@ -218,7 +218,7 @@ def _unobserved(state: State, seen: KnownSpan) -> Component:
 
 def _tiles(totals: Row, seen: KnownSpan, view: Window, now: int) -> Component:
     limits = loss_interval.limits(totals["lost_low"], totals["lost_high"]) if totals["lost_max"] else "none"
-    is_seen = seen.last_at >= view.start
+    is_seen = seen.reaches(view)
     old = [name for name, at in seen.until.items() if is_stale(at, now)]
     return html.Div(
         [

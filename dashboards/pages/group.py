@@ -226,6 +226,10 @@ def _quiet(state: State, found: Row, seen: KnownSpan, view: Window) -> Component
     if seen.last_at < view.start:
         text = f"The newest record is of {instant(seen.last_at)[:19]} {zone()}, before this range begins."
         return empty("unobserved", "Not observed in this range", text, everything)
+    first = found["first_seen_at"]
+    if first is not None and first >= view.end:
+        text = f"The first record of this group is of {instant(first)[:19]} {zone()}, after this range ends."
+        return empty("unobserved", "Not observed in this range", text, everything)
     return empty("nothing", "Nothing happened", "This group did not rebalance in this range.", everything)
 
 

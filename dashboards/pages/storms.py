@@ -93,7 +93,7 @@ def _none(store: Store, state: State, view: Window, seen: KnownSpan | None) -> C
     if "storms" not in store.versions():
         return empty("missing", "Nothing here yet", "No analysis has run yet (“regroup analyze”, or “up”).")
     everything = dcc.Link("Show all data", href=state.href("storms", from_=ALL, to=""), className="button")
-    if seen is None or seen.last_at < view.start or seen.first_at >= view.end:
+    if seen is None or not seen.reaches(view):
         when = (
             ""
             if seen is None

@@ -92,6 +92,10 @@ class KnownSpan:
         """Return the range with everything that is known."""
         return Window(self.first_at, self.last_at + 1, is_live=False)
 
+    def reaches(self, window: Window) -> bool:
+        """Return whether anything is known of the window. Otherwise, no rebalance in it does not mean that none was."""
+        return self.first_at < window.end and self.last_at >= window.start
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:

@@ -58,8 +58,15 @@ def test_json_of_the_worst_groups_has_the_values_of_the_tables(clusters):
 def test_a_range_after_the_newest_record_is_not_quiet_but_unknown(clusters, capsys):
     assert 1 == main(["top", "--last", "15m", "--warehouse", str(clusters)])
     said = capsys.readouterr().out
-    assert "Nothing is known of this range: the newest record is of 20" in said
+    assert "Nothing is known of this range: records are of 20" in said
     assert "rebalance" not in said
+
+
+def test_a_range_before_the_first_record_is_not_quiet_but_unknown(clusters):
+    before = Window(0, top(LocalLake(clusters), None, 1).seen.first_at, is_live=False)
+    found = top(LocalLake(clusters), before, 3)
+    assert not top_values(found, now_ms=before.end, **OLD)["is_observed"]
+    assert "0 rebalances" not in top_text(found, now_ms=before.end, **OLD)
 
 
 def test_the_ranges_are_those_of_the_pages():

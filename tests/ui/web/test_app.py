@@ -73,6 +73,18 @@ def test_empty_says_which_of_the_three_kinds(tmp_path, now, lake):
     assert "Nothing happened" in words(page(store, "/group", later, None, now)[0])
 
 
+@pytest.mark.parametrize("path", ["/", "/?q=pricing", "/group?cluster=prod-eu&group=pricing-static"])
+def test_a_range_before_the_first_record_is_not_called_quiet(tmp_path, now, path, lake):
+    sample.write(tmp_path, sample.static(now))
+    store = Store(lake(tmp_path))
+    first, (path, _, search) = store.span().first_at, path.partition("?")
+    made, _, _ = page(store, path, f"?{search}&from={first - 3_600_000}&to={first}", None, now)
+    shown = words(made)
+    assert "Not observed in this range" in shown
+    for claimed in ("Nothing happened", "Nothing matches", "Rebalances | 0"):
+        assert claimed not in shown
+
+
 def test_a_group_whose_state_is_not_known_is_never_called_quiet(tmp_path, now, lake):
     sample.write(tmp_path, sample.unknown(now))
     store = Store(lake(tmp_path))
