@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from dashboards.answers.written import at, old_record, wrapped
 from dashboards.lake.lake import Lake, Row
-from dashboards.queries.health_store import HealthStore
+from dashboards.queries.health_store import HealthStore, newest_records
 from dashboards.text import duration, instant, visible
 from dashboards.views.health.jobs_and_rules import JobsAndRules
 from dashboards.views.health.reasons import LIMITS, REASONS, not_read
@@ -61,10 +61,7 @@ def health(lake: Lake, *, now_ms: int, stale_ms: int) -> HealthAnswer:
     """Return the present problems with the tables. Raises `LakeError` if they cannot be read."""
     store = HealthStore(lake)
     sources, jobs = store.sources(), JobsAndRules.of(store, now_ms)
-    newest = {
-        name: max((row["last_at"] for row in sources if row["cluster"] == name and row["last_at"]), default=None)
-        for name in sorted({row["cluster"] for row in sources})
-    }
+    newest = newest_records(sources)
     problems = [
         *_stale(newest, now_ms, stale_ms),
         *_gaps(sources),

@@ -8,7 +8,7 @@ from dash.development.base_component import Component
 from dashboards.freshness import is_stale
 from dashboards.lake.lake import Row
 from dashboards.pages.operations import Operations
-from dashboards.queries.health_store import GAP_ROWS, HealthStore
+from dashboards.queries.health_store import GAP_ROWS, HealthStore, newest_records
 from dashboards.queries.store import Store
 from dashboards.text import ABSENT, duration, instant, visible
 from dashboards.urlstate import State
@@ -75,11 +75,11 @@ def _summary(
     refusals: list[Row],
     operations: Operations,
 ) -> str:
-    newest = max((s["last_at"] for s in sources if s["last_at"] is not None), default=None)
-    fresh = "the time of the newest record is not known"
+    newest, of = _furthest_behind(sources)
+    fresh = f"the time of the newest record{of} is not known"
     if newest is not None:
         age = operations.now - newest
-        fresh = f"the newest record is {duration(max(0, age))} old"
+        fresh = f"the newest record{of} is {duration(max(0, age))} old"
         if is_stale(newest, operations.now):
             fresh += ": either nothing has been written since, or nothing was read"
     lost = sum(row["records"] for row in quarantined)
@@ -97,13 +97,20 @@ def _summary(
     return "; ".join(parts) + "."
 
 
+def _furthest_behind(sources: list[Row]) -> tuple[int | None, str]:
+    """Return the newest record of the cluster that is furthest behind, and of which cluster, if there are several."""
+    found = newest_records(sources)
+    name, newest = min(found.items(), key=lambda item: item[1] or 0)
+    return newest, f" of {visible(name, 40)}" if len(found) > 1 else ""
+
+
 def _tiles(sources: list[Row], quarantined: list[Row], missed: int, refusals: list[Row], now: int) -> list[Component]:
-    newest = max((s["last_at"] for s in sources if s["last_at"] is not None), default=None)
+    newest, of = _furthest_behind(sources)
     age = None if newest is None else max(0, now - newest)
     lost = sum(row["records"] for row in quarantined)
     read = sum(s["records"] for s in sources)
     return [
-        tile("Newest record", "unknown" if age is None else f"{duration(age)} old", instant(newest)[:19],
+        tile("Newest record", "unknown" if age is None else f"{duration(age)} old", f"{instant(newest)[:19]}{of}",
              loud=newest is None or is_stale(newest, now)),
         tile("Read", f"{read:,}", "records and lines"),
         tile("In quarantine", f"{lost:,}", "kept raw, with a reason", loud=lost > 0),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from dashboards.lake.lake import Lake, LakeError, Row, Rows, moment
 from dashboards.lake.quality_results import newest_results
@@ -170,3 +170,15 @@ class HealthStore:
         """Return name, version and time of the last change of every existing table."""
         changed = self._lake.changed_at()
         return [(name, version, changed.get(name)) for name, version in self._lake.versions().items()]
+
+
+def newest_records(sources: Sequence[Row]) -> dict[str, int | None]:
+    """Return the time of each cluster's newest record or log line; None if none has a time.
+
+    Polls do not count: while they go on, reading may have stopped.
+    """
+    found: dict[str, int | None] = dict.fromkeys(sorted({row["cluster"] for row in sources}))
+    for row in sources:
+        if row["source"] != "poll" and row["last_at"] is not None:
+            found[row["cluster"]] = max(found[row["cluster"]] or 0, row["last_at"])
+    return found

@@ -80,6 +80,12 @@ def test_every_kind_of_problem_is_said(tmp_path, now) -> None:
     assert [problem._asdict() for problem in found.problems] == values["problems"]
 
 
+def test_a_poll_does_not_make_records_newer(tmp_path, now) -> None:
+    poll = READ | {"source": "poll", "source_partition": -1, "from_at": now, "to_at": now + 3_600_000}
+    found = health(warehouse(tmp_path, now, poll), now_ms=now + 3_600_000, **FRESH)
+    assert (["stale"], {"prod": now}) == (kinds(found), found.newest)
+
+
 def test_before_anything_was_read_nothing_is_sound(tmp_path, now, capsys) -> None:
     found = health(LocalLake(tmp_path), now_ms=now, **FRESH)
     assert not found.is_sound

@@ -92,6 +92,14 @@ def test_before_anything_was_read_it_says_what_to_run(tmp_path, now, page) -> No
     assert "Nothing has been read yet" in page(tmp_path, now)
 
 
+def test_the_age_is_that_of_the_cluster_furthest_behind_whatever_polls_see(tmp_path, now, page) -> None:
+    read = sample.coverage(now)["coverage"][0]
+    far = read | {"cluster": "far", "from_at": now - 120 * MINUTE, "to_at": now - 60 * MINUTE}
+    poll = far | {"source": "poll", "source_partition": -1, "to_at": now}
+    sample.write(tmp_path, {"coverage": [read, far, poll]})
+    assert "the newest record of far is 1 h old: either nothing has been written" in page(tmp_path, now)
+
+
 def test_what_a_replayed_log_and_its_polls_told_is_not_called_absent(troubled, now, page) -> None:
     key = {"cluster": sample.CLUSTER}
     event = key | {"source_id": "broker-1.log", "line_no": 1}
