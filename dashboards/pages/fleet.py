@@ -223,14 +223,7 @@ def _tiles(totals: Row, seen: KnownSpan, view: Window, now: int) -> Component:
     return html.Div(
         [
             tile("Groups seen", f"{seen.groups:,}", _states_known(seen, old)),
-            tile("Rebalancing now", ABSENT, f"not observed; {seen.rebalancing:,} when last seen")
-            if len(old) == len(seen.until)
-            else tile(
-                "Rebalancing now",
-                f"{seen.rebalancing:,}",
-                f"as of {clock(seen.last_at)} {zone()}",
-                loud=seen.rebalancing > 0,
-            ),
+            _rebalancing(seen, old),
             tile("Partition-seconds lost", amount(totals["lost"]), limits)
             if is_seen
             else tile("Partition-seconds lost", ABSENT, "not observed"),
@@ -243,6 +236,16 @@ def _tiles(totals: Row, seen: KnownSpan, view: Window, now: int) -> Component:
         ],
         className="tiles",
     )
+
+
+def _rebalancing(seen: KnownSpan, old: list[str]) -> Component:
+    """Return how many groups are rebalancing; those of clusters in `old` are not observed now."""
+    last_seen = sum(seen.rebalancing.values())
+    if len(old) == len(seen.until):
+        return tile("Rebalancing now", ABSENT, f"not observed; {last_seen:,} when last seen")
+    hidden = sum(seen.rebalancing[name] for name in old)
+    note = f"as of {clock(seen.last_at)} {zone()}" + (f"; {hidden:,} more when last seen" if hidden else "")
+    return tile("Rebalancing now", f"{last_seen - hidden:,}", note, loud=last_seen > hidden)
 
 
 def _states_known(seen: KnownSpan, old: list[str]) -> str:

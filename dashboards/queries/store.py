@@ -77,14 +77,14 @@ class KnownSpan:
     """The time span and groups in the tables.
 
     `last_at` is the newest known record, and `until` the newest of each cluster. Nothing is known of a cluster after
-    its own newest record.
+    its own newest record. `rebalancing` counts the groups of each cluster that were rebalancing then.
     """
 
     first_at: int
     last_at: int
     until: Mapping[str, int]
     groups: int
-    rebalancing: int
+    rebalancing: Mapping[str, int]
     unknown: int
 
     @property
@@ -171,9 +171,13 @@ class Store(LagStore):
         for row in self._ask(COVERED, ("coverage",), CLUSTERS):
             if row["cluster"] in until and row["last_at"] is not None:
                 until[row["cluster"]] = max(until[row["cluster"]], row["last_at"])
-        counts = {name: sum(row[name] for row in of) for name in ("groups", "rebalancing", "unknown")}
+        counts = {name: sum(row[name] for row in of) for name in ("groups", "unknown")}
         return KnownSpan(
-            first_at=min(row["first_at"] for row in rows), last_at=max(until.values()), until=until, **counts
+            first_at=min(row["first_at"] for row in rows),
+            last_at=max(until.values()),
+            until=until,
+            rebalancing={row["cluster"]: row["rebalancing"] for row in of},
+            **counts,
         )
 
     def totals(self, window: Window) -> Row:

@@ -61,6 +61,17 @@ def test_a_missing_warehouse_is_a_state_and_no_error(tmp_path, now, path, lake):
     assert "no data yet" == words(fresh)
 
 
+def test_a_group_of_a_cluster_that_is_not_observed_is_not_rebalancing_now(tmp_path, now, lake):
+    theirs = sample.stuck(now - 3_600_000)
+    for rows in theirs.values():
+        for row in rows:
+            row["cluster"] = "far"
+    sample.write(tmp_path, sample.merge({}, sample.static(now), theirs))
+    shown = words(page(Store(lake(tmp_path)), "/", "?from=all", None, now)[0])
+    assert "Rebalancing now | 0 | as of" in shown
+    assert "; 1 more when last seen" in shown
+
+
 def test_empty_says_which_of_the_three_kinds(tmp_path, now, lake):
     old = now - 30 * 86_400_000
     sample.write(tmp_path, sample.static(old))

@@ -72,7 +72,7 @@ def test_the_range_follows_from_the_address_and_what_there_is(search, observed, 
 
 def of_deploys(state, now, seen):
     first, last = seen
-    known = KnownSpan(first_at=first, last_at=last, until={}, groups=1, rebalancing=0, unknown=0)
+    known = KnownSpan(first_at=first, last_at=last, until={}, groups=1, rebalancing={}, unknown=0)
     return deploys_window(state, now, known)
 
 
