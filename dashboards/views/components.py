@@ -156,7 +156,7 @@ def paging_links(state: State, page: str, shown: int, step: int, known: int) -> 
         (f"Next {min(step, known - at - shown)}", at + shown, at + shown < known),
     )
     ways = [
-        dcc.Link(text, href=state.href(page, q=state.q, skip=skip or ""), className="button")
+        dcc.Link(text, href=state.href(page, q=state.q, heat=state.heat, skip=skip or ""), className="button")
         for text, skip, is_there in steps
         if is_there
     ]

@@ -29,6 +29,8 @@ def ranges(state: State, shown: str, view: Window | None) -> Component:
     here: dict[str, object] = {"cluster": state.cluster, "group": state.group, "gid": state.gid, "q": state.q, "to": ""}
     if state.page == "group":
         here |= {"lanes": state.lanes, "at": state.at, "against": state.against}
+    if state.page == "fleet":
+        here["heat"] = state.heat
     if state.page == "causes":
         here |= {"by": state.by, "team": state.team, "verdict": state.verdict, "cause": state.cause}
     if not (state.group or state.gid or state.page == "group"):

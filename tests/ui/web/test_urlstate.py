@@ -9,6 +9,9 @@ from hypothesis import strategies as st
 from dashboards.pages.deploys import _window as deploys_window
 from dashboards.queries.store import KnownSpan
 from dashboards.urlstate import LANES_PINNED, LONGEST_ID, State, Window, group_hash, parse, window
+from dashboards.views.components import paging_links
+from dashboards.views.ranges import ranges
+from tests.ui.reading import links
 
 NOW = 1_800_000_000_000
 HOUR = 3_600_000
@@ -90,6 +93,13 @@ def test_who_looks_at_about_the_same_time_sees_the_same_range():
     assert 1 == len({w.start for w in seen if w.end == SOON + 108_000})
     assert {0} == {w.end % 108_000 for w in seen}
     assert len(seen) <= 2
+
+
+def test_another_range_and_more_groups_keep_what_the_heatmap_shows() -> None:
+    state = parse("/", "?heat=rebalances&from=now-1h")
+    hrefs = links([ranges(state, "now-1h", None), paging_links(state, "fleet", 30, 30, 90)])
+    assert 7 == len(hrefs)
+    assert all("heat=rebalances" in href for href in hrefs)
 
 
 def test_pinned_lanes_go_into_the_address_and_come_back_as_they_were() -> None:
