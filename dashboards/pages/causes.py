@@ -54,7 +54,7 @@ def render(store: Store, state: State, now: int) -> list[Component]:
     over_time, waiting = ahead(causes.over_time, times.origin, times.slot_ms), ahead(causes.pending)
     pending = waiting.result()
     slots = ahead(causes.pending_by, "slot", pending, times.origin, times.slot_ms)
-    before = Window(view.start - view.width, view.start, is_live=False)
+    before = Window(max(0, view.start - view.width), view.start, is_live=False)
     has_before = seen.first_at <= before.start
     values = ahead(values_of, store, view, before, scope) if has_before else None
     found = compared(store, view, before, scope, state.by, pending, SHOWN)

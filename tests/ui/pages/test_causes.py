@@ -66,6 +66,10 @@ def test_every_row_leads_to_its_groups_or_its_page(store, now, by) -> None:
     assert_harmless(printed)
 
 
+def test_a_range_longer_than_the_time_before_it_in_the_calendar_is_shown(bare, now) -> None:
+    shown(bare, "?from=0&to=63000000000000", now)
+
+
 def test_a_row_of_a_team_leads_to_its_groups_alone(store, now) -> None:
     printed, found = shown(store, "?from=all&by=group&team=billing", now)
     assert "billing-worker" in printed
