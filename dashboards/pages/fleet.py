@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from hashlib import blake2s
+from math import inf
 from typing import Any
 
 from dash import dcc, html
@@ -45,6 +46,9 @@ BLOCK_ROWS = 100
 """Rows per request, as the table is scrolled."""
 
 MOST_ROWS = 10_000_000
+MOST_LEAST = 1e15
+"""Highest lower limit of a filter, beyond any number in the table."""
+
 CONTAINS = {"filter": "agTextColumnFilter", "filterParams": {"filterOptions": ["contains"], "maxNumConditions": 1}}
 AT_LEAST = {
     "filter": "agNumberColumnFilter",
@@ -164,7 +168,7 @@ def wanted(request: Any) -> Wanted:
 
 def _least(value: Any) -> float:
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return float(value) if is_number and abs(value) < MOST_ROWS else 0.0
+    return float(min(value, MOST_LEAST)) if is_number and 0 < value < inf else 0.0
 
 
 def _head(state: State, shown: str, view: Window | None) -> Component:

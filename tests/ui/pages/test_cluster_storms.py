@@ -65,6 +65,7 @@ def test_filters_are_the_servers(store, now):
     assert "billing-worker" in lost
     assert not any(name.startswith("quiet") for name in lost)
     assert set() == names(rebalances={"filterType": "number", "type": "greaterThanOrEqual", "filter": 10_000})
+    assert set() == names(lost={"filterType": "number", "type": "greaterThanOrEqual", "filter": 20_000_000})
 
 
 @pytest.mark.parametrize(
