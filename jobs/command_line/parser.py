@@ -32,7 +32,6 @@ def parser() -> argparse.ArgumentParser:
     common.add_argument("--config", type=Path, metavar="FILE", help="settings file (TOML)")
     common.add_argument(
         "--warehouse",
-        type=Path,
         metavar="PLACE",
         help="place of the Delta tables and of checkpoints: a folder, or an address such as s3a://bucket/x",
     )

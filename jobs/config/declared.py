@@ -23,6 +23,12 @@ LIMITS = {
     "ingest_tasks": (1, 10_000),
     "capture_mb": (1, 1_000_000),
     "max_offsets_per_trigger": (1, MOST),
+    "analyze_seconds": (1, MOST),
+    "quality_seconds": (1, MOST),
+    "maintain_seconds": (1, MOST),
+    "notify_seconds": (1, MOST),
+    "stale_seconds": (1, MOST),
+    "stuck_seconds": (1, MOST),
 }
 """Lowest and highest value of a setting. The default is 0 to `MOST`."""
 
@@ -127,8 +133,11 @@ def _is_utf8(value: str) -> bool:
 
 
 def _path(key: str, value: Any) -> Path:
+    written = text(f"The setting {key}", str(value) if isinstance(value, Path) else value)
+    if not written.strip():
+        raise UserError(f"The setting {key} is empty: name a folder or an address, or remove it.")
     try:
-        return Path(text(f"The setting {key}", str(value) if isinstance(value, Path) else value)).expanduser()
+        return Path(written).expanduser()
     except RuntimeError:
         raise UserError(f"The setting {key} names the home folder of an unknown user: {quoted_value(value)}.") from None
 

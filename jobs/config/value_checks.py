@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import urlsplit
 
 from jobs.config.declared import REFERENCES
 from jobs.config.errors import UserError
@@ -39,5 +40,15 @@ def refuse_impossible(values: Mapping[str, Any]) -> None:
         if values.get(key, 1) < 1:
             raise UserError(f"The setting {key} must be a whole number of at least 1, but is {values[key]}.")
     for key in ("dashboard_url", "runbook_url"):
-        if values.get(key) and not values[key].startswith(("http://", "https://")):
-            raise UserError(f"The setting {key} must be an address with http:// or https://, but is {values[key]!r}.")
+        if values.get(key) and not _is_address(values[key]):
+            raise UserError(
+                f"The setting {key} must be an address with http:// or https:// and a host, but is {values[key]!r}."
+            )
+
+
+def _is_address(value: str) -> bool:
+    try:
+        parts = urlsplit(value)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port is None or parts.port > 0)
+    except ValueError:
+        return False

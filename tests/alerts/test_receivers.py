@@ -63,6 +63,9 @@ def test_receivers_are_read_and_named(tmp_path):
         ("alertmanagers = [1]", "must be a table"),
         ("availability_target = 1.0", "between 0 and 1"),
         ('dashboard_url = "javascript:alert(1)"', "must be an address"),
+        ('dashboard_url = "https://"', "must be an address with http:// or https:// and a host"),
+        ('dashboard_url = "https://:8050/x"', "must be an address with http:// or https:// and a host"),
+        ('runbook_url = "https://books:many"', "must be an address with http:// or https:// and a host"),
         ("stuck_second = 1", "did you mean stuck_seconds?"),
     ],
 )

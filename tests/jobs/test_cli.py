@@ -110,6 +110,14 @@ SOURCE = '[clusters.a]\nbootstrap_servers = "x:1"\n[[clusters.a.event_sources]]\
         ('client_host = "hide"', "must be keep, truncate, hash, but is 'hide'"),
         ('client_host = "hash"', "must refer to the key"),
         ('client_host_key = "hunter2"', "must refer to the key"),
+        ('warehouse = ""', "warehouse is empty: name a folder or an address"),
+        ('warehouse = "  "', "warehouse is empty: name a folder or an address"),
+        ("notify_seconds = 0", "notify_seconds must be float from 1 to"),
+        ("analyze_seconds = 0.0", "analyze_seconds must be float from 1 to"),
+        ("quality_seconds = 0", "quality_seconds must be float from 1 to"),
+        ("maintain_seconds = 0", "maintain_seconds must be float from 1 to"),
+        ("stale_seconds = 0", "stale_seconds must be float from 1 to"),
+        ("stuck_seconds = 0", "stuck_seconds must be float from 1 to"),
     ],
 )
 def test_a_wrong_setting_is_refused_with_the_nearest_right_one(tmp_path, text, expected) -> None:
@@ -135,6 +143,10 @@ def test_sources_bind_topics_and_headers_to_brokers_and_kinds(tmp_path) -> None:
 @pytest.mark.parametrize(("flags", "expected"), [({}, ".regroup/warehouse"), ({"warehouse": "w"}, "w")])
 def test_a_warehouse_is_always_an_absolute_path(flags, expected) -> None:
     assert Path.cwd() / expected == Settings.load(None, {}, flags).warehouse
+
+
+def test_an_empty_flag_does_not_mean_the_current_folder(sentence) -> None:
+    assert "warehouse is empty: name a folder or an address" in sentence("doctor", "--warehouse", "")
 
 
 def test_flags_win_over_the_environment_and_that_over_the_file(tmp_path) -> None:
