@@ -15,7 +15,7 @@ from dashboards.figures.running import running_words
 from dashboards.freshness import is_stale
 from dashboards.lake.lake import Row, Rows
 from dashboards.queries.lag import Behind, lag_sentence
-from dashboards.queries.store import KnownSpan, Store
+from dashboards.queries.store import Store
 from dashboards.text import ABSENT, duration, host, instant, member_label, resource, span, visible
 from dashboards.urlstate import ALL, State, Window
 from dashboards.views import diagnoses, log_sources, patterns, sentences
@@ -68,14 +68,14 @@ def render(store: Store, state: State, now: int) -> list[Component]:
     timeline = group_timeline(store, state, now)
     if timeline is None or group is None:
         return [_head(state, group or "", None, "", None), _not_known(store, state)]
-    found, seen, view, rows, inside = timeline.found, timeline.seen, timeline.view, timeline.rows, timeline.inside
+    found, view, rows, inside = timeline.found, timeline.view, timeline.rows, timeline.inside
     strip, lived, owned, waits, unit = timeline.strip, timeline.lanes, timeline.owned, timeline.delays, timeline.unit
     generations, members, stalls, events = rows.generations, rows.members, rows.stalls, rows.events
     hrefs = {(g["incarnation"], g["generation_id"]): _link(state, group, g) for g in generations.rows}
     drawn = group_figure(strip, inside, lived, owned, events.rows, view, hrefs, unit, waits, timeline.running)
     flagged(drawn.figure, rows.marks, first=view.start, last=view.end)
     # Parts that appear and disappear have their own container, so the rest of the page is not replaced (update.js).
-    quiet = html.Div([] if inside else [_quiet(state, found, seen, view)])
+    quiet = html.Div([] if inside else [_quiet(state, timeline)])
     old = timeline.last if is_stale(timeline.last, now) else None
     return [
         _head(state, group, found, timeline.shown, view, inside, old),
@@ -83,7 +83,7 @@ def render(store: Store, state: State, now: int) -> list[Component]:
         html.Div(group_panel(rows.verdicts, unit)),
         panel(
             "What happened",
-            sentences.group(inside, found)
+            sentences.group(inside, found, is_unread=timeline.is_unread, has_gaps=bool(rows.gaps.rows))
             + (f" Work resumed: {resumed_from(stalls.rows, unit)}." if stalls.rows else "")
             + all_resumed(stalls.rows, unit)
             + sentences.waited(waits)
@@ -214,7 +214,8 @@ def _not_known(store: Store, state: State) -> Component:
     )
 
 
-def _quiet(state: State, found: Row, seen: KnownSpan, view: Window) -> Component:
+def _quiet(state: State, timeline: GroupTimeline) -> Component:
+    found, seen, view = timeline.found, timeline.seen, timeline.view
     everything = dcc.Link(
         "Show all data",
         href=state.href("group", cluster=state.cluster, group=found["group_id"], from_=ALL, to=""),
@@ -230,6 +231,12 @@ def _quiet(state: State, found: Row, seen: KnownSpan, view: Window) -> Component
     if first is not None and first >= view.end:
         text = f"The first record of this group is of {instant(first)[:19]} {zone()}, after this range ends."
         return empty("unobserved", "Not observed in this range", text, everything)
+    if timeline.is_unread:
+        text = "The records of this range were not read."
+        return empty("unobserved", "Not observed in this range", text, everything)
+    if timeline.rows.gaps.rows:
+        text = "This group did not rebalance in the part of this range that was read."
+        return empty("unobserved", "Partly not observed", text, everything)
     return empty("nothing", "Nothing happened", "This group did not rebalance in this range.", everything)
 
 

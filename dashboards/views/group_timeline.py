@@ -46,6 +46,11 @@ class GroupTimeline:
         return sentences.unit(self.found["group_type"])
 
     @property
+    def is_unread(self) -> bool:
+        """Whether no record of the range was read."""
+        return bool(self.rows.gaps.rows) and all(each.kind == "unknown" for each in self.strip)
+
+    @property
     def is_capped(self) -> bool:
         """Whether only the newest part of the range was read."""
         return any(

@@ -255,15 +255,20 @@ def cost(stalls: Sequence[Row], word: str) -> str:
     return f"{loss_interval.written(estimate, low, high)} {word}-seconds lost"
 
 
-def group(generations: Sequence[Row], state: Row | None) -> str:
-    """Describe the state strip. `generations` holds the generations of the window."""
+def group(generations: Sequence[Row], state: Row | None, *, is_unread: bool = False, has_gaps: bool = False) -> str:
+    """Describe the state strip. `generations` holds the generations of the window.
+
+    `is_unread`: nothing of the window was read. `has_gaps`: a part of it was not.
+    """
     now = f"Now {STYLES[style_of(state['state'], state['group_protocol'])].word}" if state else "State not known"
     if state and state["state_since_at"]:
         now += f" since {clock(state['state_since_at'])} {zone()}"
     if not generations and state and style_of(state["state"]) == "unknown":
         return f"{now}: whether it rebalanced is not known."
     if not generations:
-        return f"{now}. No rebalance in this range."
+        if is_unread:
+            return f"{now}. Whether it rebalanced in this range is not known."
+        return f"{now}. No rebalance in {'the part of this range that was read' if has_gaps else 'this range'}."
     estimate, low, high = loss_interval.summed((g["lost"], g["lost_low"], g["lost_high"]) for g in generations)
     word = unit(generations[0]["group_type"])
     longest = max(generations, key=lambda g: g["rebalance_ms"] or g["rebalance_ms_max"] or 0)

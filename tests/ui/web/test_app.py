@@ -112,6 +112,31 @@ def test_a_group_whose_state_is_not_known_is_never_called_quiet(tmp_path, now, l
     assert "No rebalance" not in described
 
 
+def test_a_range_that_was_not_read_is_not_called_quiet(tmp_path, now, lake):
+    rows = sample.static(now - 7_200_000)
+    (one,) = sample.coverage(now)["coverage"]
+    of = one | {"source_partition": rows["generations"][0]["source_partition"]}
+    spans = [(now - 9_000_000, now - 3_600_000), (None, None), (now - 600_000, now)]
+    rows["coverage"] = [
+        of | {"from_offset": at, "to_offset": at + 1, "from_at": first, "to_at": last,
+              "is_gap": first is None, "gap_reason": None if first else "deleted"}
+        for at, (first, last) in enumerate(spans)
+    ]  # fmt: skip
+    sample.write(tmp_path, rows)
+
+    def shown(first: int, last: int) -> str:
+        search = f"?cluster=prod-eu&group=pricing-static&from={now - first}&to={now - last}"
+        return words(page(Store(lake(tmp_path)), "/group", search, None, now)[0])
+
+    unread, partly, read = shown(3_000_000, 1_000_000), shown(3_000_000, 1), shown(500_000, 1)
+    assert "Not observed in this range" in unread
+    assert "Whether it rebalanced in this range is not known." in unread
+    assert "did not rebalance in the part of this range that was read" in partly
+    assert "No rebalance in the part of this range that was read." in partly
+    assert "Nothing happened" not in unread + partly
+    assert "Nothing happened" in read
+
+
 def test_old_data_is_shown_whole_by_default_and_called_old(tmp_path, now, lake):
     sample.write(tmp_path, sample.static(now - 30 * 86_400_000))
     made, _, fresh = page(Store(lake(tmp_path)), "/", "", None, now)
