@@ -8,7 +8,7 @@ from dash import html
 from dash.development.base_component import Component
 
 from dashboards.queries.store import KnownSpan
-from dashboards.text import duration, instant, visible
+from dashboards.text import AHEAD_MS, duration, future, instant, visible
 from dashboards.zone import zone
 
 STALE_MS = 60_000
@@ -20,19 +20,27 @@ def is_stale(until: int, now: int) -> bool:
     return now - until > STALE_MS
 
 
-def freshness(span: KnownSpan | None, now: int, cluster: str = "") -> list[Component]:
-    """Return the age of the newest record, of this cluster or else of the cluster that is furthest behind.
+def is_ahead(until: int, now: int) -> bool:
+    """Return whether the newest record is from the future, so that its age is not known; both in milliseconds."""
+    return until - now > AHEAD_MS
 
-    A high age is shown as an alert.
+
+def freshness(span: KnownSpan | None, now: int, cluster: str = "") -> list[Component]:
+    """Return the age of the newest record, of this cluster or else of the one whose record is furthest from now.
+
+    A high age, and a record from the future, are shown as an alert.
     """
     asked = asked_at(now)
     if span is None:
         return [html.Span("no data yet", **asked)]
-    last, name = min((at, name) for name, at in span.until.items() if cluster not in span.until or name == cluster)
+    known = span.until if cluster not in span.until else {cluster: span.until[cluster]}
+    name, last = max(known.items(), key=lambda item: (abs(now - item[1]), item[0]))
     age = now - last
-    if not is_stale(last, now):
+    if not is_stale(last, now) and not is_ahead(last, now):
         return [html.Span(className="pulse"), html.Span(f"live, newest record {duration(max(0, age))} old", **asked)]
     of = f" of {visible(name, 40)}" if len(span.until) > 1 else ""
+    if is_ahead(last, now):
+        return [html.Span(f"Newest record{of} is {future(-age)}", className="stale", **asked)]
     text = f"Newest record{of} is {duration(age)} old ({instant(last)[:19]} {zone()}): nothing later was observed"
     return [html.Span(text, className="stale", **asked)]
 

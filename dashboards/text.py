@@ -14,6 +14,8 @@ from schemas.visible import visible_text
 ENTITIES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "$": "&#36;"})
 LONGEST = 512
 ABSENT = written.EN_DASH
+AHEAD_MS = 60_000
+"""Time in ms that the newest record may be in the future, because clocks differ."""
 
 
 def visible(text: str | None, limit: int = LONGEST) -> str:
@@ -65,6 +67,11 @@ def resource(name: str, index: int, limit: int = LONGEST) -> str:
 def duration(ms: float | None) -> str:
     """Return `12.4 s`, `3 min 12 s` or `2 h 5 min` (`schemas.written`); a dash if the duration is unknown."""
     return ABSENT if ms is None else written.duration(ms)
+
+
+def future(ms: float) -> str:
+    """Return that a newest record is `ms` in the future, as the end of a sentence."""
+    return f"{duration(ms)} in the future: a clock is wrong, so its age is not known"
 
 
 def amount(value: float | None) -> str:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from dashboards.answers.written import at, old_record, wrapped
 from dashboards.lake.lake import Lake, Row
 from dashboards.queries.health_store import HealthStore, newest_records
-from dashboards.text import duration, instant, visible
+from dashboards.text import AHEAD_MS, duration, future, instant, visible
 from dashboards.views.health.jobs_and_rules import JobsAndRules
 from dashboards.views.health.reasons import LIMITS, REASONS, not_read
 from dashboards.zone import zone
@@ -26,7 +26,7 @@ class Problem(NamedTuple):
 
 
 KINDS: Mapping[str, str] = {
-    "stale": "the newest record is old: what happened since is not known",
+    "stale": "the newest record is old, so what happened since is not known, or its age is not known",
     "gap": "records were not read",
     "quarantine": "records or messages could not be read",
     "unread_lines": "log lines that may describe a rebalance are in no known layout or wording",
@@ -87,6 +87,9 @@ def _stale(newest: Mapping[str, int | None], now_ms: int, stale_ms: int) -> Iter
             yield Problem("stale", name, f"No record of {visible(name, 60)} has a time, so its age is not known.")
         elif now_ms - last > stale_ms:
             yield Problem("stale", name, old_record(name, now_ms - last))
+        elif last - now_ms > AHEAD_MS:
+            sentence = f"The newest record of {visible(name, 60)} is {future(last - now_ms)}."
+            yield Problem("stale", name, sentence)
 
 
 def _gaps(sources: Sequence[Row]) -> Iterator[Problem]:
@@ -160,7 +163,8 @@ def _lines(found: HealthAnswer, now_ms: int) -> Iterator[str]:
         read = f"{sum(row['records'] for row in found.sources):,} records and lines"
         yield f"{read} of {count(len(found.sources), 'source')} read."
         for name, last in found.newest.items():
-            age = "of unknown age" if last is None else f"{duration(max(0, now_ms - last))} old"
+            is_known = last is not None and last - now_ms <= AHEAD_MS
+            age = f"{duration(max(0, now_ms - (last or 0)))} old" if is_known else "of unknown age"
             yield f"The newest record of {visible(name, 60)} is {age}."
     yield wrapped(f"Jobs and rules: {'; '.join(found.checks)}.")
     yield ""

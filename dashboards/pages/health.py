@@ -5,12 +5,12 @@ from __future__ import annotations
 from dash import html
 from dash.development.base_component import Component
 
-from dashboards.freshness import is_stale
+from dashboards.freshness import is_ahead, is_stale
 from dashboards.lake.lake import Row
 from dashboards.pages.operations import Operations
 from dashboards.queries.health_store import GAP_ROWS, HealthStore, newest_records
 from dashboards.queries.store import Store
-from dashboards.text import ABSENT, duration, instant, visible
+from dashboards.text import ABSENT, duration, future, instant, visible
 from dashboards.urlstate import State
 from dashboards.views.cluster_patterns import lasting_patterns
 from dashboards.views.components import Cell, empty, table_panel, tile
@@ -75,13 +75,15 @@ def _summary(
     refusals: list[Row],
     operations: Operations,
 ) -> str:
-    newest, of = _furthest_behind(sources)
+    newest, of = _furthest_from(sources, operations.now)
     fresh = f"the time of the newest record{of} is not known"
     if newest is not None:
         age = operations.now - newest
         fresh = f"the newest record{of} is {duration(max(0, age))} old"
         if is_stale(newest, operations.now):
             fresh += ": either nothing has been written since, or nothing was read"
+        if is_ahead(newest, operations.now):
+            fresh = f"the newest record{of} is {future(-age)}"
     lost = sum(row["records"] for row in quarantined)
     lines = sum(row["lines"] for row in unread if row["position"] == 1)
     parts = [
@@ -97,21 +99,21 @@ def _summary(
     return "; ".join(parts) + "."
 
 
-def _furthest_behind(sources: list[Row]) -> tuple[int | None, str]:
-    """Return the newest record of the cluster that is furthest behind, and of which cluster, if there are several."""
+def _furthest_from(sources: list[Row], now: int) -> tuple[int | None, str]:
+    """Return the newest record that is furthest from now, of all clusters, and of which, if there are several."""
     found = newest_records(sources)
-    name, newest = min(found.items(), key=lambda item: item[1] or 0)
+    name, newest = max(found.items(), key=lambda item: abs(now - (item[1] or 0)))
     return newest, f" of {visible(name, 40)}" if len(found) > 1 else ""
 
 
 def _tiles(sources: list[Row], quarantined: list[Row], missed: int, refusals: list[Row], now: int) -> list[Component]:
-    newest, of = _furthest_behind(sources)
-    age = None if newest is None else max(0, now - newest)
+    newest, of = _furthest_from(sources, now)
+    ahead = newest is not None and is_ahead(newest, now)
     lost = sum(row["records"] for row in quarantined)
     read = sum(s["records"] for s in sources)
     return [
-        tile("Newest record", "unknown" if age is None else f"{duration(age)} old", f"{instant(newest)[:19]}{of}",
-             loud=newest is None or is_stale(newest, now)),
+        tile("Newest record", "unknown" if newest is None else _age(newest, now), f"{instant(newest)[:19]}{of}",
+             loud=newest is None or ahead or is_stale(newest, now)),
         tile("Read", f"{read:,}", "records and lines"),
         tile("In quarantine", f"{lost:,}", "kept raw, with a reason", loud=lost > 0),
         tile("Not read", f"{missed:,}", "spans of offsets or time", loud=missed > 0),
@@ -119,9 +121,13 @@ def _tiles(sources: list[Row], quarantined: list[Row], missed: int, refusals: li
     ]  # fmt: skip
 
 
+def _age(at: int, now: int) -> str:
+    return "in the future" if is_ahead(at, now) else f"{duration(max(0, now - at))} old"
+
+
 def _source(row: Row, now: int) -> list[Cell]:
     last = row["last_at"]
-    age = ABSENT if last is None else duration(max(0, now - last))
+    age = ABSENT if last is None else _age(last, now).removesuffix(" old")
     return [
         visible(row["cluster"], 40),
         visible(row["source"], 60),

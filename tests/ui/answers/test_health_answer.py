@@ -39,6 +39,14 @@ def test_nothing_speaks_against_tables_that_are_current_and_whole(tmp_path, now)
     ]
 
 
+def test_a_newest_record_in_the_future_is_a_problem(tmp_path, now) -> None:
+    found = health(warehouse(tmp_path, now), now_ms=now - 3 * 3_600_000, **FRESH)
+    assert ["stale"] == kinds(found)
+    sentence = "The newest record of prod is 3 h in the future: a clock is wrong, so its age is not known."
+    assert sentence == found.problems[0].sentence
+    assert " old" not in health_text(found, now_ms=now - 3 * 3_600_000)
+
+
 def test_every_kind_of_problem_is_said(tmp_path, now) -> None:
     gap = READ | {"is_gap": True, "from_offset": 10, "to_offset": 20, "gap_reason": "deleted", "records": 0}
     broken = {"cluster": "prod", "source": "events", "log_epoch": 0, "source_partition": 0, "record_at": now}

@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from dashboards.freshness import freshness
 from dashboards.pages.health import render
 from dashboards.queries.store import Store
 from dashboards.urlstate import parse
@@ -45,6 +46,16 @@ def troubled(tmp_path, now):
     ]  # fmt: skip
     sample.write(tmp_path, rows)
     return tmp_path
+
+
+def test_a_newest_record_in_the_future_is_not_called_new(tmp_path, now, page, lake) -> None:
+    sample.write(tmp_path, sample.merge({}, sample.static(now), sample.coverage(now)))
+    printed = page(tmp_path, now - 180 * MINUTE)
+    assert "3 h in the future: a clock is wrong, so its age is not known" in printed
+    assert "Newest record | in the future" in printed
+    header = words(freshness(Store(lake(tmp_path)).span(), now - 180 * MINUTE))
+    assert "in the future" in header
+    assert "live" not in header
 
 
 def test_what_was_missed_refused_or_unreadable_is_counted_and_reported(troubled, now, page) -> None:
