@@ -112,26 +112,27 @@ def _lost(row: Row) -> str:
 
 
 def top_values(found: Top, *, now_ms: int, stale_ms: int) -> dict[str, Any]:
-    """Return the answer as values of JSON, with times in ISO 8601 (UTC). A loss that is not observed is null."""
+    """Return the answer as values of JSON, with times in ISO 8601 (UTC). What is not observed is null."""
     return {
         "from": at(found.window.start),
         "to": at(found.window.end),
         "is_observed": found.is_observed,
         "newest_records": newest_records(found.seen, now_ms, stale_ms),
-        "totals": found.totals,
+        "totals": found.totals if found.is_observed else None,
         "verdicts": verdict_values(found.verdicts),
         "total": found.groups[0]["total"] if found.groups else None,
-        "groups": [_group(row) for row in found.groups],
+        "groups": [_group(row, is_observed=found.is_observed) for row in found.groups],
     }
 
 
 LOSSES = ("lost", "lost_min", "lost_max", "lost_low", "lost_high")
 
 
-def _group(row: Row) -> dict[str, Any]:
-    is_share = row["group_protocol"] == GroupProtocol.SHARE
+def _group(row: Row, *, is_observed: bool) -> dict[str, Any]:
+    has_loss = is_observed and row["group_protocol"] != GroupProtocol.SHARE
     return {
-        **{name: row[name] for name in ("cluster", "group_id", "state", "group_protocol", "rebalances")},
-        **{name: None if is_share else row[name] for name in LOSSES},
+        **{name: row[name] for name in ("cluster", "group_id", "state", "group_protocol")},
+        "rebalances": row["rebalances"] if is_observed else None,
+        **{name: row[name] if has_loss else None for name in LOSSES},
         **{name: at(row[name]) for name in ("state_since_at", "open_rebalance_since_at", "last_rebalance_at")},
     }

@@ -211,7 +211,7 @@ QUESTIONS: Sequence[ApiQuestion] = (
         keys=SEEN
         | {
             "is_observed": "whether anything is known of the range",
-            "totals": "rebalances and loss of all groups, in resource-seconds",
+            "totals": "rebalances and loss of all groups, in resource-seconds; null if nothing is known",
             "verdicts": "their sums by verdict and cause",
             "total": "number of groups, with those that are not listed",
             "groups": "the groups: those that are rebalancing first, then those that lost most",

@@ -65,8 +65,19 @@ def test_a_range_after_the_newest_record_is_not_quiet_but_unknown(clusters, caps
 def test_a_range_before_the_first_record_is_not_quiet_but_unknown(clusters):
     before = Window(0, top(LocalLake(clusters), None, 1).seen.first_at, is_live=False)
     found = top(LocalLake(clusters), before, 3)
-    assert not top_values(found, now_ms=before.end, **OLD)["is_observed"]
+    values = top_values(found, now_ms=before.end, **OLD)
+    assert not values["is_observed"]
+    assert values["totals"] is None
+    assert not values["groups"]
     assert "0 rebalances" not in top_text(found, now_ms=before.end, **OLD)
+
+
+def test_groups_that_were_rebalancing_before_the_range_have_no_sums_in_it(clusters):
+    last = top(LocalLake(clusters), None, 1).seen.last_at
+    found = top(LocalLake(clusters), Window(last + 1, last + 60_000, is_live=False), 50)
+    values = top_values(found, now_ms=last, **OLD)
+    assert values["groups"]
+    assert {(None, None)} == {(row["rebalances"], row["lost"]) for row in values["groups"]}
 
 
 def test_the_ranges_are_those_of_the_pages():
