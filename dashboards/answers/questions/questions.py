@@ -125,7 +125,7 @@ def _rebalances(asked: QuestionContext, given: Given) -> dict[str, Any]:
     window = window_of(asked, given) or seen.whole
     found = store.generations(group["cluster"], group["group_id"], window)
     rows = [row for row in found.rows if window.start <= row["joined_at"] < window.end]
-    shown = rows[: given["limit"]]
+    shown = _whole_milliseconds(rows, given["limit"], is_capped=found.is_capped)
     is_whole = len(shown) == len(rows) and not found.is_capped
     return {
         "cluster": group["cluster"],
@@ -133,9 +133,18 @@ def _rebalances(asked: QuestionContext, given: Given) -> dict[str, Any]:
         "from": at(window.start),
         "to": at(window.end),
         "rebalances": [_values(row) for row in shown],
-        # One more millisecond, so that a rebalance of the same time is listed twice rather than never.
-        "next_to": None if is_whole or not shown else at(shown[-1]["joined_at"] + 1),
+        "next_to": None if is_whole or not shown else at(shown[-1]["joined_at"]),
     }
+
+
+def _whole_milliseconds(rows: list[dict[str, Any]], limit: int, *, is_capped: bool) -> list[dict[str, Any]]:
+    """Return the first `limit` rebalances and those of the same millisecond as the last, so that none is on two pages.
+
+    If not all rebalances were read, the last millisecond may not be complete.
+    """
+    if is_capped:
+        rows = [row for row in rows if row["joined_at"] > rows[-1]["joined_at"]] or rows
+    return [row for row in rows if row["joined_at"] >= rows[limit - 1]["joined_at"]] if len(rows) > limit else rows
 
 
 def _values(row: dict[str, Any]) -> dict[str, Any]:
@@ -253,7 +262,8 @@ QUESTIONS: Sequence[ApiQuestion] = (
         | {
             "from": SEEN["from"],
             "to": SEEN["to"],
-            "rebalances": "the rebalances; the loss of a share group is null, because it is not observed",
+            "rebalances": "the rebalances, more than limit if those of one millisecond are; the loss of a share group "
+            "is null, because it is not observed",
             "next_to": "value of to for the next older ones; null if all are listed",
         },
         answer=_rebalances,

@@ -103,6 +103,24 @@ def test_pages_of_rebalances_are_all_rebalances(ask) -> None:
     assert whole["rebalances"] == found
 
 
+def test_rebalances_of_one_millisecond_are_on_one_page(tmp_path, now) -> None:
+    rows = sample.churny(now)
+    for row in rows["generations"][2:5]:
+        row["joined_at"] = rows["generations"][3]["joined_at"]
+    sample.write(tmp_path, rows)
+    asked = QuestionContext(lake=LocalLake(tmp_path), now_ms=now, **STATE)
+    given = {"group": rows["groups"][0]["group_id"], "last": "all"}
+    whole = BY_NAME["rebalances"].ask(asked, given | {"limit": 500})["rebalances"]
+    found, to = [], None
+    for _ in whole:
+        part = BY_NAME["rebalances"].ask(asked, given | {"limit": 1, "to": to})
+        found += part["rebalances"]
+        if (to := part["next_to"]) is None:
+            break
+    assert to is None
+    assert whole == found
+
+
 def test_a_range_is_chosen_by_its_ends(ask) -> None:
     joined = [each["joined_at"] for each in ask("rebalances", group="imports-joiner", last="all")["rebalances"]]
     newest, second = joined[:2]
