@@ -40,7 +40,7 @@ class Report:
 
     `team` limits it to the groups of a team. `clusters` and `by_team` are rows of `compared`; `by_team` is None without
     the setting [teams]. `pending` are the rebalances that are not analyzed yet, with their loss. `week` is the name of
-    a calendar week, or empty.
+    a calendar week, or empty. `has_all_storms`: not only the first of the storms were read.
     """
 
     window: Window
@@ -51,6 +51,7 @@ class Report:
     verdicts_before: list[Row]
     groups: list[WorstGroup]
     storms: list[Row]
+    has_all_storms: bool
     seen: KnownSpan
     teams: Teams
     team: str
@@ -94,6 +95,7 @@ def report(
     pending = now.pending()
     clusters = compared(store, window, before, scope, "cluster", pending).rows
     has_teams = bool(store.teams) and not team
+    storms = store.storms(window)
     return Report(
         window=window,
         totals=now.totals() if team else store.totals(window),
@@ -102,7 +104,8 @@ def report(
         totals_before=earlier.totals() if team else store.totals(before),
         verdicts_before=earlier.verdicts(),
         groups=[_group(store, row, window) for row in now.worst(GROUPS)],
-        storms=[row for row in store.storms(window).rows if not team or _hit(row, store.teams, team)],
+        storms=[row for row in storms.rows if not team or _hit(row, store.teams, team)],
+        has_all_storms=not storms.is_capped,
         seen=seen,
         teams=store.teams,
         team=team,
@@ -160,7 +163,10 @@ def blocks(found: Report, *, now_ms: int, stale_ms: int) -> Iterator[Block]:
         [_cells(group) for group in found.groups],
     )
     yield Heading(2, "Storms")
-    yield Paragraph(f"{count(len(found.storms), 'storm')}." if found.storms else "None.")
+    if found.has_all_storms:
+        yield Paragraph(f"{count(len(found.storms), 'storm')}." if found.storms else "None.")
+    else:
+        yield Paragraph(f"At least {count(len(found.storms), 'storm')}.")
     if found.storms:
         yield TextTable(("From", "Groups", "Lost resource-seconds"), [_storm(row) for row in found.storms[:STORMS]])
 
@@ -273,6 +279,7 @@ def report_values(found: Report, *, now_ms: int, stale_ms: int) -> dict[str, Any
             for group in found.groups
         ],
         "storms": [storm_values(row) for row in found.storms],
+        "has_all_storms": found.has_all_storms,
     }
 
 

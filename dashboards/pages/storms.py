@@ -18,7 +18,7 @@ from dashboards.views.ranges import ranges
 from dashboards.views.storm_words import is_masked, storm_sentence, title
 from dashboards.zone import zone
 from schemas import loss_interval
-from schemas.written import count
+from schemas.written import capitalized, count
 
 HEAD = (
     "Storm", "Cluster", "Began (UTC)", "Lasted", "Groups", "Rebalances", "Lost resource-seconds", "Suspected cause",
@@ -42,8 +42,8 @@ def render(store: Store, state: State, now: int) -> list[Component]:
     capped = "Only the first of them are listed. " if found.is_capped else ""
     return [
         head,
-        html.P(capped + _summary(rows), className="sentence"),
-        _tiles(rows),
+        html.P(capped + _summary(rows, is_capped=found.is_capped), className="sentence"),
+        _tiles(rows, is_capped=found.is_capped),
         _overview(store, state, rows, view),
         html.Section(
             [
@@ -56,22 +56,27 @@ def render(store: Store, state: State, now: int) -> list[Component]:
     ]
 
 
-def _summary(rows: list[Row]) -> str:
+def _number(rows: list[Row], *, is_capped: bool) -> str:
+    return f"{'at least ' if is_capped else ''}{count(len(rows), 'storm')}"
+
+
+def _summary(rows: list[Row], *, is_capped: bool) -> str:
     """Return the number of storms, and a sentence about the worst one."""
     running = sum(row["is_open"] for row in rows)
-    first = f"{count(len(rows), 'storm')} in this range, {'none' if not running else f'{running:,}'} open as last seen."
+    number = capitalized(_number(rows, is_capped=is_capped))
+    first = f"{number} in this range, {'none' if not running else f'{running:,}'} open as last seen."
     return f"{first} {title(rows[0])}: {storm_sentence(rows[0], rows[0]['until'])}"
 
 
-def _tiles(rows: list[Row]) -> Component:
+def _tiles(rows: list[Row], *, is_capped: bool) -> Component:
     running = sum(row["is_open"] for row in rows)
     hit = {(row["cluster"], group) for row in rows for group in row["group_ids"] or ()}
     worst = max(rows, key=lambda row: row["lost_resource_seconds"] or 0)
     limits = loss_interval.of_row(worst)
     return html.Div(
         [
-            tile("Open, as last seen", f"{running:,}", f"of {count(len(rows), 'storm')}", loud=running > 0),
-            tile("Groups hit", f"{len(hit):,}", "in this range"),
+            tile("Open, as last seen", f"{running:,}", f"of {_number(rows, is_capped=is_capped)}", loud=running > 0),
+            tile("Groups hit", f"{len(hit):,}", "by those listed" if is_capped else "in this range"),
             tile("Costliest", amount(worst["lost_resource_seconds"]), f"resource-seconds lost: {limits}"),
         ],
         className="tiles",

@@ -304,7 +304,8 @@ QUESTIONS: Sequence[ApiQuestion] = (
             "teams": "the same by team, null for no team; null for a report of one team, or without the setting",
             "before": "the same of as many days before; null sums if they were not recorded as a whole",
             "groups": "the groups that lost most, with main cause and recommended change",
-            "storms": "the storms",
+            "storms": "the storms, at most 200",
+            "has_all_storms": "whether there are no more",
         },
         answer=_report,
         fields={

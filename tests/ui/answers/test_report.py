@@ -60,6 +60,16 @@ def test_the_report_has_the_sums_of_the_tables(clusters):
     assert values["before"]["totals"] is None
 
 
+def test_a_number_of_storms_that_was_cut_is_not_given_as_exact(tmp_path, now):
+    (one, *_) = sample.storms(now)["storms"]
+    sample.write(
+        tmp_path, sample.merge({}, sample.everyday(now)) | {"storms": [one | {"storm_id": f"s{n}"} for n in range(201)]}
+    )
+    found = report(LocalLake(tmp_path), Window(now - 86_400_000, now, is_live=False))
+    assert "At least 200 storms." in markdown(blocks(found, now_ms=now, **STALE))
+    assert not report_values(found, now_ms=now, **STALE)["has_all_storms"]
+
+
 def test_a_range_after_recorded_ones_is_compared_with_them(clusters):
     lake = LocalLake(clusters)
     seen = Store(lake).span()

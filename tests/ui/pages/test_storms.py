@@ -44,6 +44,15 @@ def test_open_ones_come_first_and_each_leads_to_itself(store, now) -> None:
     assert {"/storms?from=now-1h&storm=alone", "/storms?from=now-1h&storm=together"} <= set(links(page))
 
 
+def test_a_number_that_was_cut_is_not_given_as_exact(tmp_path, lake, now) -> None:
+    (one, *_) = sample.storms(now)["storms"]
+    storms = [one | {"storm_id": f"s{n}"} for n in range(201)]
+    sample.write(tmp_path, sample.everyday(now) | {"storms": storms})
+    page = shown(Store(lake(tmp_path)), "?from=now-1h", now)
+    assert "At least 200 storms in this range" in page
+    assert "of at least 200 storms" in page
+
+
 def test_an_open_one_lasts_to_what_its_own_cluster_wrote_last_whatever_another_wrote(store, now, monkeypatch) -> None:
     seen = store.span()
     later = replace(seen, last_at=now + HOUR, until={"prod-eu": seen.until["prod-eu"], "prod-us": now + HOUR})
