@@ -148,14 +148,15 @@ def _of_clusters(lake: Lake, facts: Sequence[Facts]) -> list[Metric]:
 
     storms: Samples = {(f.cluster,): len(open_storms(f)) for f in facts}
     stuck: Samples = {
-        (f.cluster,): max([0, *(f.now_ms - row["open_rebalance_since_at"] for row in f.rebalancing)]) / 1000
+        (f.cluster,): max([0, *(until - row["open_rebalance_since_at"] for row in f.rebalancing)]) / 1000
         for f in facts
+        if (until := f.freshness.known_until_ms) is not None
     }
     return [
         gauge("regroup_known_until_timestamp_seconds", "Time up to which the history of a cluster is known", known),
         gauge("regroup_unread_records", "Records of __consumer_offsets not yet read", unread),
         gauge("regroup_open_storms", "Open storms", storms),
-        gauge("regroup_oldest_open_rebalance_seconds", "Age of the oldest open rebalance", stuck),
+        gauge("regroup_oldest_open_rebalance_seconds", "Age of the oldest open rebalance, as far as is known", stuck),
         gauge("regroup_groups", "Groups by state", _by_state(states), ("cluster", "state")),
         gauge("regroup_reassignments", "Reassignments in progress, by state", _by_state(moving), ("cluster", "state")),
         counter("regroup_rebalances_total", "Completed rebalances", "rebalances"),

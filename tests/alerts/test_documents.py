@@ -74,6 +74,12 @@ def test_rules_and_dashboard_name_only_metrics_and_labels_that_there_are(names):
         assert set(re.findall(r"(\w+)=", selector)) <= set(names[metric])
 
 
+def test_prometheus_raises_what_regroup_raises():
+    for rule in rules():
+        if rule["alert"] != AlertName.REBALANCE_TELEMETRY_STALE:
+            assert f'regroup_open_alerts{{alert="{rule["alert"]}"}}' in rule["expr"]
+
+
 def test_there_is_a_dashboard_of_rebalances_and_one_of_operations() -> None:
     assert ["operations", "rebalances"] == [file.stem for file in DASHBOARDS]
     found = [json.loads(file.read_text()) for file in DASHBOARDS]

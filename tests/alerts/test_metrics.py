@@ -33,11 +33,11 @@ LINE = re.compile(
 )
 
 
-def exposed(warehouse, groups: int = 3, silent: int = 0) -> str:
+def exposed(warehouse, groups: int = 3, silent: int = 0, known: int = NOW) -> str:
     delivery = Delivery(settings=Settings(), say=print)
     delivery.accepted["am"] += 2
     delivery.is_up["am"] = True
-    freshness = Freshness(known_until_ms=NOW, is_fresh=True, unread=0, silent_ms=silent)
+    freshness = Freshness(known_until_ms=known, is_fresh=True, unread=0, silent_ms=silent)
     rows = {"rebalancing": [rebalancing(since=NOW - MINUTE)], "storms": [storm()]}
     facts = [Facts(cluster=CLUSTER, now_ms=NOW, freshness=freshness, **rows)]
     alert = {"cluster": CLUSTER, "alert_name": "KafkaRebalanceStorm", "severity": "page", "resolved_at": None}
@@ -87,6 +87,11 @@ def test_values_are_those_of_the_tables(filled):
         'regroup_alerts_taken_total{receiver="am"} 2.0',
     ):
         assert line in text.splitlines()
+
+
+def test_an_open_rebalance_is_as_old_as_is_known(filled):
+    text = exposed(filled, known=NOW - 20_000)
+    assert 'regroup_oldest_open_rebalance_seconds{cluster="kafka"} 40.0' in text.splitlines()
 
 
 @pytest.mark.parametrize(("silent", "storms"), [(0, 1.0), (31 * MINUTE, 0.0)])

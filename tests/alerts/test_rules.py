@@ -250,6 +250,16 @@ def test_a_stuck_group_that_waits_for_its_members_is_the_applications():
     assert text in polled.description
 
 
+def test_a_rebalance_that_only_polls_show_pages_only_while_polls_are_fresh():
+    described = {"patterns": [pattern("stuck_rebalance", "orders", ["orders"])]}
+    page = [("KafkaGroupStuckRebalancing", "orders", "page")]
+    assert page == found(**described)
+    for old in (NOW - 2 * MINUTE, None):
+        assert [] == found(**described, polled_until_ms=old)
+        raised = {(AlertName.GROUP_STUCK_REBALANCING, "orders")}
+        assert page == found(**described, polled_until_ms=old, raised=raised)
+
+
 def test_a_stuck_group_without_a_name_has_at_most_the_verdict_of_its_earlier_rebalances():
     earlier = {"cause": "coordinator", "evidence": "observed", "explanation": "It moved.", "verdict": "broker"}
     (alert,) = verdict(rebalancing=[rebalancing()], causes={"orders": earlier}).alerts

@@ -67,3 +67,7 @@ class Facts:
     causes: Mapping[str, Row] = field(default_factory=dict)
     patterns: Sequence[Row] = ()
     raised: AbstractSet[tuple[str, str]] = frozenset()
+
+    def is_polled(self, limits: AlertLimits) -> bool:
+        """Return whether the newest poll is recent enough to judge what only polls show."""
+        return self.polled_until_ms is not None and self.now_ms - self.polled_until_ms <= limits.stale_ms

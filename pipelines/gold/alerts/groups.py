@@ -29,7 +29,10 @@ def stuck(facts: Facts, limits: AlertLimits) -> list[Alert]:
     polled = [
         _polled(facts, row, limits)
         for group, row in sorted(waits.items())
-        if group not in known and row["last_at"] - row["started_at"] > limits.stuck_ms
+        if group not in known
+        and row["last_at"] - row["started_at"] > limits.stuck_ms
+        # Old polls neither raise nor resolve an alert.
+        and (facts.is_polled(limits) or (AlertName.GROUP_STUCK_REBALANCING, group) in facts.raised)
     ]
     return found + polled
 

@@ -19,7 +19,7 @@ def _is_certain(facts: Facts, _: AlertLimits) -> bool:
 
 
 def _is_polled(facts: Facts, limits: AlertLimits) -> bool:
-    return facts.polled_until_ms is not None and facts.now_ms - facts.polled_until_ms <= limits.stale_ms
+    return facts.is_polled(limits)
 
 
 def _is_seen_and_polled(facts: Facts, limits: AlertLimits) -> bool:
