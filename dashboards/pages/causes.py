@@ -32,6 +32,8 @@ from schemas.written import count, percent
 SHOWN = 100
 """Maximum number of rows of a table. The costliest groups are enough: sums of other splits contain all groups."""
 
+YEAR_MS = 366 * 86_400_000
+
 SPLIT_NAMES = (("", "All causes"), ("cluster", "By cluster"), ("team", "By team"), ("group", "By group"))
 WEEKS = ((1, "Last week"), (0, "This week"))
 
@@ -50,7 +52,8 @@ def render(store: Store, state: State, now: int) -> list[Component]:
     if not seen.reaches(view):
         return [*parts, _unobserved(state, seen)]
     scope = Scope(cluster=state.cluster, team=state.team, verdict=state.verdict, cause=state.cause, teams=store.teams)
-    causes, times = Causes(store, view, scope), buckets(view)
+    drawn = _near_records(view, seen)
+    causes, times = Causes(store, view, scope), buckets(drawn)
     over_time, waiting = ahead(causes.over_time, times.origin, times.slot_ms), ahead(causes.pending)
     pending = waiting.result()
     slots = ahead(causes.pending_by, "slot", pending, times.origin, times.slot_ms)
@@ -68,10 +71,15 @@ def render(store: Store, state: State, now: int) -> list[Component]:
         _limits(state),
         html.P(_summary(cells, pending, times), className="summary"),
         _tiles(cells, pending),
-        _over_time(state, view, seen, cells, times),
+        _over_time(state, drawn, seen, cells, times),
         cause_table(state, store, found.rows, pending, _pending_lost(cells), has_before=has_before, most=SHOWN),
         differing_panel(values.result() if values else None),
     ]
+
+
+def _near_records(view: Window, seen: KnownSpan) -> Window:
+    """Return the part of the range that is drawn: at most a year before the first record and after the newest one."""
+    return Window(max(view.start, seen.first_at - YEAR_MS), min(view.end, seen.last_at + YEAR_MS), is_live=view.is_live)
 
 
 def _head(state: State, shown: str, view: Window, now: int) -> Component:

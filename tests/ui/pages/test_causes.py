@@ -67,7 +67,11 @@ def test_every_row_leads_to_its_groups_or_its_page(store, now, by) -> None:
 
 
 def test_a_range_longer_than_the_time_before_it_in_the_calendar_is_shown(bare, now) -> None:
-    shown(bare, "?from=0&to=63000000000000", now)
+    _, found = shown(bare, "?from=0&to=63000000000000", now)
+    year = 366 * 86_400_000
+    first, last = figure(found)["layout"]["xaxis"]["range"]
+    assert now - 2 * year < first < last < now + 2 * year
+    assert any("not observed" in str(drawn.get("hovertemplate")) for drawn in figure(found)["data"])
 
 
 def test_a_row_of_a_team_leads_to_its_groups_alone(store, now) -> None:
