@@ -19,6 +19,17 @@ def test_hours_add_up_to_all_that_was_lost() -> None:
     assert len([row for row in rows if row["lost_resource_seconds"]]) == 2
 
 
+def test_every_hour_of_a_long_stop_has_an_interval_around_its_loss() -> None:
+    group = EagerGroup(notice_ms=2_000, callback_ms=3 * HOUR_MS)
+    group.leaves(0, TO_HOUR - 300_000)
+    rows = health_rows(group.silver(), START + 9 * HOUR_MS)
+    lost = [row for row in rows if row["lost_resource_seconds"]]
+    assert len(lost) == 7
+    for row in lost:
+        assert row["lost_resource_seconds_low"] == pytest.approx(row["lost_resource_seconds"], abs=10)
+        assert row["lost_resource_seconds_low"] <= row["lost_resource_seconds"] <= row["lost_resource_seconds_high"]
+
+
 def test_availability_is_what_was_not_lost_of_what_was_owned() -> None:
     group = EagerGroup()
     group.restarts(0, 20_000, 5_000)
