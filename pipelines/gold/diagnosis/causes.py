@@ -257,7 +257,8 @@ def _of_changes(g: GenerationRow, changes: Sequence[Change], known: Context) -> 
     named = [cause for c, cause in judged if c.membership.member_id == g["trigger_member_id"]]
     worst = min(named or [cause for _, cause in judged], key=SEVERITY.index)
     mine = [c for c, cause in judged if cause == worst]
-    is_observed = all(c.evidence == Evidence.OBSERVED for c in mine)
+    # That a member lost its place because the coordinator moved follows from the times only.
+    is_observed = worst != DiagnosisCause.COORDINATOR and all(c.evidence == Evidence.OBSERVED for c in mine)
     return _Why(
         cause=worst,
         evidence=Evidence.OBSERVED if is_observed else Evidence.INFERRED,

@@ -6,13 +6,14 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 
+from pipelines.gold.diagnosis.causes import Context
 from pipelines.gold.diagnosis.departures import Departure
 from pipelines.gold.diagnosis.verdict_reasons import reason
 from pipelines.gold.diagnosis.verdicts import Judged, Judgment
 from pipelines.gold.memberships import number
 from pipelines.gold.pod_ends import PodEnd
-from schemas.rows import GenerationRow, GroupEventRow, VerdictOfGroup
-from schemas.states import GroupEventKind
+from schemas.rows import GroupEventRow, VerdictOfGroup
+from schemas.states import DiagnosisCause, GroupEventKind
 from schemas.thresholds import failover_ms
 
 MOST_EVENTS = 8
@@ -47,7 +48,7 @@ def _row(
     of_coordinator: Sequence[GroupEventRow],
 ) -> VerdictOfGroup:
     g = j.row
-    moves = _moves(g, of_coordinator)
+    moves = _moves(j, judged.known, of_coordinator)
     events = [e for part in judged.parts[number(g)] for e in of_generation.get(part, ())]
     names = set(j.instances)
     mine = [i for i in judged.known.instances if i.label in names]
@@ -71,10 +72,19 @@ def _row(
     }
 
 
-def _moves(g: GenerationRow, of_coordinator: Sequence[GroupEventRow]) -> list[GroupEventRow]:
-    """Return the coordinator's events that may have caused a rebalance: those of the minute before its start."""
+def _moves(j: Judged, known: Context, of_coordinator: Sequence[GroupEventRow]) -> list[GroupEventRow]:
+    """Return the coordinator's events that may have caused a rebalance.
+
+    They are those of the minute before its start and, if the coordinator is the cause, those before its members were
+    gone: sessions may be longer than a minute, and a member may return any time after it was removed.
+    """
+    g = j.row
     began, ended = g["prepared_at"] or g["joined_at"], g["completed_at"] or g["joined_at"]
-    return [e for e in of_coordinator if began - failover_ms(0) * 2 <= e["event_at"] <= ended]
+    since = began - failover_ms(0) * 2
+    if j.found.cause == DiagnosisCause.COORDINATOR:
+        gone = [d for c in known.changes(g) if (d := c if isinstance(c, Departure) else c.after) is not None]
+        since = min([since, *(min(began, d.at) - failover_ms(d.membership.session_timeout_ms) for d in gone)])
+    return [e for e in of_coordinator if since <= e["event_at"] <= ended]
 
 
 def _proof(j: Judged, events: Sequence[GroupEventRow]) -> Iterable[str]:

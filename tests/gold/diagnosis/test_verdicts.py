@@ -169,6 +169,19 @@ def test_what_follows_a_move_of_the_coordinator_is_the_brokers() -> None:
     assert set(verdicts(group)) == {"broker"}
 
 
+@pytest.mark.parametrize(("session_ms", "away_ms"), [(10_000, 600_000), (300_000, 1_000)])
+def test_a_member_that_a_move_of_the_coordinator_cost_its_place_names_the_move(session_ms, away_ms) -> None:
+    group = Group(session_ms=session_ms)
+    group.moves(100_000)
+    group.dies(1, 101_000)
+    group.returns(1, 101_000 + session_ms + away_ms)
+    for row in blamed(group):
+        assert (row["verdict"], row["evidence"]) == ("broker", "inferred")
+        assert row["reason"].startswith("The group's coordinator moved ")
+        assert " before (another broker loaded the group)" in row["reason"]
+        assert any("coordinator moved" in each for each in row["proof"])
+
+
 def test_a_slow_joiner_during_a_move_of_the_coordinator_is_not_blamed() -> None:
     group = Group(notice_ms=20_000)
     group.moves(105_000)
