@@ -13,6 +13,7 @@ from pipelines.gold.advice.prediction import Prediction, Saving, predict, rough,
 from pipelines.gold.advice.replay import Policy
 from pipelines.gold.churn import Churn, Outage
 from schemas.states import AdviceAction, GroupEventKind
+from schemas.written import count
 
 SESSIONS_MS = (6_000, 10_000, 20_000, 30_000, 45_000, 60_000, 120_000, 300_000)
 """Session timeouts to choose from. Brokers refuse less than 6 s by default (group.min.session.timeout.ms)."""
@@ -183,12 +184,14 @@ def _sessions(group: Group) -> Iterator[Option]:
         yield option(group, action, predictions[best], settings(action, group.latencies, best), why)
     paused = [o for o in expired if o.back_at is not None and o.back_at - o.stopped_at < PAUSE_MS]
     if len(paused) > 1 and group.session_ms < PAUSE_MS:
-        action = AdviceAction.RAISE_SESSION_TIMEOUT
+        action, policy = AdviceAction.RAISE_SESSION_TIMEOUT, replace(group.now, session_timeout_ms=PAUSE_MS)
         why = (
             f"{len(paused)} times an instance was removed and was back within {PAUSE_MS:,} ms. If it only paused, a "
             "longer session timeout avoids both rebalances."
         )
-        yield option(group, action, spared(group, paused), settings(action, group.latencies, PAUSE_MS), why)
+        if others := len(expired) - len(paused):
+            why += f" {count(others, 'other failure')} would be noticed later, which the prediction includes."
+        yield option(group, action, spared(group, paused, policy), settings(action, group.latencies, PAUSE_MS), why)
 
 
 def _heartbeats(group: Group) -> Iterator[Option]:
@@ -204,8 +207,11 @@ def _heartbeats(group: Group) -> Iterator[Option]:
     yield option(group, action, group.predict(policy), faster_heartbeats(HEARTBEAT_MS, group.latencies.libraries), why)
 
 
-def spared(group: Group, outages: list[Outage]) -> Prediction:
-    """Return the prediction if these outages stop only the instance's own resources: no removal and no rebalance."""
+def spared(group: Group, outages: list[Outage], policy: Policy | None = None) -> Prediction:
+    """Return the prediction if these outages stop only the instance's own resources: no removal and no rebalance.
+
+    The policy is the one in force, unless another is given.
+    """
     rest = replace(group.churn, outages=tuple(o for o in group.churn.outages if o not in outages))
     own = sum((o.back_at - o.stopped_at) * o.owned for o in outages if o.back_at is not None) / 1000
-    return group.predict(group.now, rest, added=own)
+    return group.predict(policy or group.now, rest, added=own)
