@@ -102,3 +102,13 @@ def test_a_wait_that_has_nothing_to_do_with_the_interval_is_no_reason_against_it
     found = advice(group)["raise_max_poll_interval"]
     assert "Do not raise" not in found["explanation"]
     assert not any(text.startswith("missing: a rebalance callback") for text in found["preconditions"])
+
+
+def test_a_longer_poll_interval_is_longer_than_the_one_in_force() -> None:
+    """The last commits of a member may come long after its last poll, as librdkafka's do."""
+    group = EagerGroup(members=4)
+    for at in range(3):
+        group.leaves(1, 500_000 + at * 1_000_000, how="poll_timeout", silent_ms=2_000, trigger="poll_timeout")
+        group.returns(1, 512_000 + at * 1_000_000)
+    found = advice(group)["raise_max_poll_interval"]
+    assert "max.poll.interval.ms=480000" in found["settings"]["java"]

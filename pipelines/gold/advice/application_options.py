@@ -79,7 +79,9 @@ def _polls(group: Group) -> Iterator[Option]:
     if not slow:
         return
     longest = max(o.back_at - o.stopped_at for o in slow if o.back_at is not None)
-    wanted = -(-longest * 3 // 2 // 60_000) * 60_000
+    # The member did not poll for the whole interval, although its last commits may make its absence look shorter.
+    limit = max(group.churn.instances[o.instance].memberships[-1].rebalance_timeout_ms for o in slow)
+    wanted = -(-max(longest, limit) * 3 // 2 // 60_000) * 60_000
     why = (
         f"{len(slow)} times an instance did not poll within max.poll.interval.ms and was removed; the longest absence "
         f"was {longest:,} ms. With a longer interval, only its own partitions wait until it polls again."
