@@ -12,6 +12,7 @@ from itertools import pairwise
 
 from pipelines.gold.instance_tracker import Number
 from pipelines.gold.memberships import GONE, Silver, number
+from schemas.folded_rows import count_of
 from schemas.rows import GenerationMemberRow, GenerationRow, GroupEventRow
 from schemas.states import Evidence, GroupEventKind, GroupProtocol, GroupType, Trigger
 from schemas.thresholds import FLAP_MS, LOOP
@@ -58,7 +59,7 @@ class GroupLife:
 
 def unchanged_runs(life: GroupLife) -> list[Run]:
     """Return runs in which the same members get the same assignment."""
-    return [run for run in _runs(life, _changes_nothing) if len(run) >= IN_A_ROW]
+    return [run for run in _runs(life, _changes_nothing) if count_of(run) >= IN_A_ROW]
 
 
 def expelling_runs(life: GroupLife) -> list[Run]:

@@ -10,6 +10,7 @@ from pipelines.gold.diagnosis.departures import Departure
 from pipelines.gold.instance_tracker import Number
 from pipelines.gold.marks_nearby import is_deployed
 from pipelines.gold.memberships import number
+from schemas.folded_rows import count_of
 from schemas.rows import GenerationRow, MarkRow
 from schemas.states import DiagnosisCause
 
@@ -52,6 +53,11 @@ class Case:
         )
 
     @property
+    def rebalances(self) -> int:
+        """The number of these rebalances, of which one row may have many."""
+        return count_of(self.rows)
+
+    @property
     def is_announced(self) -> bool:
         """Whether a deploy was announced shortly before each of these rebalances and returns."""
         return all(is_deployed(at, self.marks) for at in self.moments)
@@ -72,6 +78,7 @@ def longest_run(case: Case) -> int:
     longest, run, before = 0, 0, None
     for g in case.rows:
         is_next = before is not None and number(g) == (before[0], before[1] + 1)
-        run, before = run + 1 if is_next else 1, number(g)
+        run = count_of([g]) + (run if is_next else 0)
+        before = g["incarnation"], g.get("last_generation_id") or g["generation_id"]
         longest = max(longest, run)
     return longest

@@ -18,6 +18,7 @@ from pipelines.gold.diagnosis.member_explanations import (
 from pipelines.gold.marks_nearby import marks_sentence
 from pipelines.gold.memberships import number
 from pipelines.gold.wording import median_duration, period, times, with_counts
+from schemas.folded_rows import count_of, instants_of
 from schemas.states import DiagnosisCause, GroupType, Trigger
 from schemas.thresholds import CONVERGED, HOUR_MS
 from schemas.written import count, duration
@@ -51,8 +52,8 @@ def _returns(case: Case) -> str:
 
 
 def _leader_flapping(case: Case) -> str:
-    usual = period([g["joined_at"] for g in case.rows])
-    often = f"every {duration(usual)}" if usual is not None else times(len(case.rows))
+    usual = period(instants_of(case.rows))
+    often = f"every {duration(usual)}" if usual is not None else times(case.rebalances)
     is_aged = usual is not None and abs(usual - METADATA_AGE_MS) <= METADATA_AGE_MS / 10
     why = (
         "The interval is metadata.max.age.ms, so brokers return different metadata to it."
@@ -66,11 +67,11 @@ def _leader_flapping(case: Case) -> str:
 
 
 def _rejoin_loop(case: Case) -> str:
-    usual = period([g["joined_at"] for g in case.rows])
-    often = f"every {duration(usual)}" if usual is not None else times(len(case.rows))
+    usual = period(instants_of(case.rows))
+    often = f"every {duration(usual)}" if usual is not None else times(case.rebalances)
     expelled = sum(number(g) in case.known.expelling for g in case.rows)
     parts = []
-    if len(case.rows) > expelled:
+    if case.rebalances > expelled:
         parts.append(f"Members rejoined {often} although nothing had changed: the assignment was the same each time.")
     if expelled:
         parts.append(
@@ -85,7 +86,7 @@ def _follow_ups(case: Case) -> str:
     verdict = (
         "This is normal." if longest <= CONVERGED else "More than two in a row mean that the group does not converge."
     )
-    often = f"{times(len(case.rows))}, at most {longest} in a row"
+    often = f"{times(case.rebalances)}, at most {longest} in a row"
     resolved = sum(g["trigger"] == Trigger.SUBSCRIPTION_CHANGED for g in case.rows)
     pattern = f" The reason was {times(resolved)} that a new member's pattern was resolved." if resolved else ""
     return f"Members released resources for other members and rejoined, {often}. {verdict}{pattern}"
@@ -97,10 +98,10 @@ def _coordinator(case: Case) -> str:
     ]
     stored = len(case.known.not_stored_at)
     parts = [
-        f"{count(len(case.rows), 'rebalance')} came right after the group's coordinator moved ({times(len(moved))})."
+        f"{count(case.rebalances, 'rebalance')} came right after the group's coordinator moved ({times(len(moved))})."
     ]
     if not moved:
-        parts = [f"{count(len(case.rows), 'rebalance')} had an assignment that the coordinator could not store."]
+        parts = [f"{count(case.rebalances, 'rebalance')} had an assignment that the coordinator could not store."]
     elif stored:
         parts.append(f"The coordinator failed to store an assignment {times(stored)}.")
     parts.append(
@@ -111,10 +112,10 @@ def _coordinator(case: Case) -> str:
 
 def _topic_changes(case: Case) -> str:
     if case.rows[0]["group_type"] == GroupType.CONNECT:
-        return f"Connectors or tasks were reconfigured, {times(len(case.rows))}; our data does not show by whom."
+        return f"Connectors or tasks were reconfigured, {times(case.rebalances)}; our data does not show by whom."
     subscribed = sum(g["trigger"] == Trigger.SUBSCRIPTION_CHANGED for g in case.rows)
     handed = sum(number(g) in case.known.changed for g in case.rows)
-    parts = [f"Topics, partitions or subscriptions changed, {times(len(case.rows))}."]
+    parts = [f"Topics, partitions or subscriptions changed, {times(case.rebalances)}."]
     if subscribed:
         parts.append(f"Members subscribed to different topics {times(subscribed)}.")
     if handed:
@@ -124,14 +125,14 @@ def _topic_changes(case: Case) -> str:
 
 def _connect_delay(case: Case) -> str:
     return (
-        f"scheduled.rebalance.max.delay.ms expired {times(len(case.rows))}. Connectors and tasks that were lost with a "
-        "worker, or unassigned, were then assigned. The cost is the wait before that; a shorter delay shortens it."
+        f"scheduled.rebalance.max.delay.ms expired {times(case.rebalances)}. Connectors and tasks that were lost with "
+        "a worker, or unassigned, were then assigned. The cost is the wait before that; a shorter delay shortens it."
     )
 
 
 def _probing(case: Case) -> str:
-    usual = period([g["joined_at"] for g in case.rows])
-    often = f"every {duration(usual)}" if usual is not None else times(len(case.rows))
+    usual = period(instants_of(case.rows))
+    often = f"every {duration(usual)}" if usual is not None else times(case.rebalances)
     return (
         f"Kafka Streams checked whether its warm-up tasks had caught up, {often} (probing.rebalance.interval.ms, 10 "
         "min by default). This is normal while state is restored."
@@ -155,7 +156,7 @@ def _mixed_protocols(case: Case) -> str:
 
 def _unknown(case: Case) -> str:
     gone = [d for d in case.departures() if d.membership.departure_kind is None]
-    again = len([g for g in case.rows if not case.known.changes(g)])
+    again = count_of(g for g in case.rows if not case.known.changes(g))
     parts = []
     if gone:
         parts.append(
@@ -173,7 +174,7 @@ def _unknown(case: Case) -> str:
     if again:
         parts.append(f"The same members rejoined {times(again)}. {reasons(case)}".strip())
     if not parts:
-        parts.append(f"The cause is not recorded ({times(len(case.rows))}).")
+        parts.append(f"The cause is not recorded ({times(case.rebalances)}).")
     parts.append("The coordinator's log (regroup ship-logs), or clients that send a reason, would show the cause.")
     return " ".join(parts)
 

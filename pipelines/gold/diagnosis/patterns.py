@@ -8,6 +8,7 @@ from itertools import pairwise
 
 from pipelines.gold.instance_tracker import Number
 from pipelines.gold.memberships import number
+from schemas.folded_rows import count_of
 from schemas.rows import GenerationMemberRow, GenerationRow
 from schemas.states import GroupType, RebalanceMode, Trigger
 from schemas.thresholds import FLAP_MS, FLAPS
@@ -37,10 +38,10 @@ def flapping(generations: Sequence[GenerationRow], changed: frozenset[Number]) -
         if not is_flap or g["group_type"] == GroupType.CONNECT:
             continue
         if run and g["joined_at"] - run[-1]["joined_at"] > FLAP_MS:
-            yield from (number(x) for x in run if len(run) >= FLAPS)
+            yield from map(number, run if count_of(run) >= FLAPS else ())
             run = []
         run.append(g)
-    yield from (number(x) for x in run if len(run) >= FLAPS)
+    yield from map(number, run if count_of(run) >= FLAPS else ())
 
 
 def switching(generations: Sequence[GenerationRow]) -> Iterator[Number]:

@@ -9,7 +9,7 @@ from statistics import median
 from pipelines.gold.patterns.group_facts import GroupFacts, GroupFinding, name_of, unique
 from pipelines.gold.rejoin_runs import expelling_runs, joined, unchanged_runs
 from pipelines.gold.wording import period, times
-from schemas.folded_rows import count_of
+from schemas.folded_rows import count_of, instants_of
 from schemas.rows import GenerationRow
 from schemas.states import Evidence, Pattern
 from schemas.thresholds import FLAP_MS, MINUTE_MS
@@ -30,7 +30,7 @@ def rejoin_loop(facts: GroupFacts) -> Iterator[GroupFinding]:
 
 def _unchanged(facts: GroupFacts, run: Sequence[GenerationRow]) -> GroupFinding:
     leaders = _leaders(facts, run)
-    usual = period([g["joined_at"] for g in run])
+    usual = period(instants_of(run))
     reasons = Counter(reason for g in run if (reason := g["client_reason"] or g["trigger_reason"]))
     parts = [
         f"{_generations(run)} in a row gave the same members the same assignment, {_often(run, usual)}.",
@@ -51,7 +51,7 @@ def _unchanged(facts: GroupFacts, run: Sequence[GenerationRow]) -> GroupFinding:
 
 def _expelling(facts: GroupFacts, run: Sequence[GenerationRow]) -> GroupFinding:
     names = joined(facts.life, run)
-    usual = period([g["joined_at"] for g in run])
+    usual = period(instants_of(run))
     limits = {m["rebalance_timeout_ms"] for g in run for m in facts.of(g) if m["rebalance_timeout_ms"] is not None}
     least = min(limits, default=None)
     joins = [g["join_ms"] for g in run if g["join_ms"] is not None]
