@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from statistics import median
 
+from pipelines.gold.churn import lost_ms
 from pipelines.gold.diagnosis.departures import Departure
 from pipelines.gold.memberships import number
 from pipelines.gold.patterns.group_facts import GroupFacts, GroupFinding
@@ -92,8 +93,13 @@ def _departures(facts: GroupFacts) -> list[Departure]:
 
 
 def _lost_ms(facts: GroupFacts, gone: Sequence[Departure]) -> int:
-    owners = {d.membership.member_id for d in gone}
-    return sum(s["stopped_ms"] or 0 for s in facts.silver["stalls"] if s["from_member_id"] in owners)
+    """Return the resource-milliseconds lost in these departures, without earlier rebalances of the same members."""
+    ends = {(d.membership.member_id, d.membership.left_in) for d in gone}
+    return sum(
+        lost_ms(stall)
+        for stall in facts.silver["stalls"]
+        if (stall["from_member_id"], (stall["incarnation"], stall["generation_id"])) in ends
+    )
 
 
 def poll_timeouts(facts: GroupFacts) -> Iterator[GroupFinding]:

@@ -11,8 +11,10 @@ import pytest
 from pipelines.gold.alerts.alert import AlertLimits, Facts
 from pipelines.gold.alerts.freshness import Freshness
 from pipelines.gold.alerts.rules import evaluate
+from pipelines.gold.patterns.group_patterns import pattern_rows
 from schemas.rows import PatternOfGroup
 from schemas.states import AlertName
+from tests.gold.histories import START, EagerGroup
 from tests.gold.patterns import pattern_histories as lives
 from tests.gold.patterns.pattern_histories import ALONE, LOG, MINUTE, POLL, Life
 from tests.silver.handmade import GROUP
@@ -80,3 +82,13 @@ def test_each_pattern_by_each_source(name: str, sources: str) -> None:
         assert row["action"].endswith(".")
         assert row["started_at"] <= row["last_at"] <= row["as_of"]
         assert (sources == LOG) >= ("log" in row["sources"])
+
+
+def test_a_restart_without_a_leave_costs_what_stopped_with_it_and_no_earlier_rebalance() -> None:
+    group = EagerGroup(members=4, partitions=40, callback_ms=20_000)
+    for ref in range(4):
+        group.leaves(ref, 100_000 + ref * 240_000, how="session_expired", silent_ms=45_000, trigger="session_expired")
+        group.returns(ref, 205_000 + ref * 240_000)
+    (row,) = pattern_rows(group.silver(), START)
+    # Ten partitions wait 45 s for the end of the session and 20.3 s for the others.
+    assert "stopped its partitions for 653 partition-seconds on average" in row["explanation"]
