@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -16,7 +16,7 @@ from jobs.config.errors import PassingError, UserError
 from schemas.records import OFFSETS_TOPIC
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
 RESPONSE_WITHIN_S = 15.0
 ASK_ONCE_S = 5.0
@@ -95,18 +95,41 @@ def forget(identity: object) -> None:
 
 
 def consumer(options: Mapping[str, str]) -> Consumer:
-    return Consumer(reader_options(options), logger=_SILENT)
+    """Return a consumer that reads assigned partitions and commits nothing.
+
+    Raises:
+        UserError: librdkafka does not accept an option.
+    """
+    with _named_options(options):
+        return Consumer(reader_options(options), logger=_SILENT)
 
 
 def admin(options: Mapping[str, Any]) -> AdminClient:
-    return AdminClient({"log_level": 0, **options}, logger=_SILENT)
+    """Return an admin client.
+
+    Raises:
+        UserError: librdkafka does not accept an option.
+    """
+    with _named_options(options):
+        return AdminClient({"log_level": 0, **options}, logger=_SILENT)
+
+
+@contextmanager
+def _named_options(options: Mapping[str, Any]) -> Iterator[None]:
+    try:
+        yield
+    except KafkaException as error:
+        raise UserError(
+            f"The Kafka options for {options.get('bootstrap.servers', '')} cannot be used "
+            f"({error.args[0].str().strip()}): correct them in the settings file."
+        ) from None
 
 
 def cluster_id(options: Mapping[str, str]) -> str:
     """Return Kafka's own id of the cluster.
 
     Raises:
-        UserError: no broker responds, or the brokers refuse this client.
+        UserError: no broker responds, the brokers refuse this client, or an option is not valid.
     """
     errors: list[KafkaError] = []
     client = admin({**options, "error_cb": errors.append})

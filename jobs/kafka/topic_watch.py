@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from confluent_kafka import KafkaException
 
+from jobs.config.errors import UserError
 from jobs.kafka.kafka_client import admin, topic_ends
 from pipelines.gold.alerts.freshness import Asked
 from schemas.records import OFFSETS_TOPIC
@@ -48,7 +49,8 @@ class TopicWatch:
             found = topic_ends(self._client, OFFSETS_TOPIC)
             # An empty map if the topic does not exist yet, because then no group has existed.
             self.last = Asked(at_ms=at, ends=found.ends if found else {})
-        except KafkaException as error:
+        except (KafkaException, UserError) as error:
             since = at if self.last is None or self.last.silent_since_ms is None else self.last.silent_since_ms
-            self.last = Asked(at_ms=at, ends=None, error=error.args[0].str(), silent_since_ms=since)
+            why = str(error) if isinstance(error, UserError) else error.args[0].str()
+            self.last = Asked(at_ms=at, ends=None, error=why, silent_since_ms=since)
         return self.last

@@ -1,4 +1,4 @@
-"""A topic's ends are requested again while brokers come and go; any other error is raised."""
+"""A topic's ends are requested again while brokers come and go; any other error is raised, or named in a sentence."""
 
 from __future__ import annotations
 
@@ -6,8 +6,11 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient
 
+from jobs.config.clusters import Cluster
+from jobs.config.errors import UserError
 from jobs.kafka import kafka_client
 from jobs.kafka.kafka_client import TopicEnds, topic_ends
+from jobs.kafka.topic_watch import TopicWatch
 
 ENDS = TopicEnds(topic_id="t", ends={0: (0, 7)})
 
@@ -40,3 +43,25 @@ def test_what_passes_is_waited_for(answering, code) -> None:
 def test_what_does_not_pass_is_reported(answering) -> None:
     with pytest.raises(KafkaException, match="TOPIC_AUTHORIZATION_FAILED"):
         answering(KafkaError.TOPIC_AUTHORIZATION_FAILED)
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ({"sasl.mechanisim": "PLAIN"}, "No such configuration property"),
+        ({"security.protocol": "ssl", "ssl.ca.location": "/absent.pem"}, "ssl.ca.location failed"),
+    ],
+)
+@pytest.mark.parametrize("made", [kafka_client.cluster_id, kafka_client.admin, kafka_client.consumer])
+def test_options_that_librdkafka_refuses_are_named_in_a_sentence(made, options, why) -> None:
+    with pytest.raises(
+        UserError, match=rf"^The Kafka options for 127\.0\.0\.1:1 cannot be used \(.*{why}.*\): correct"
+    ):
+        made({"bootstrap.servers": "127.0.0.1:1", **options})
+
+
+@pytest.mark.parametrize("option", [{"sasl.mechanisim": "PLAIN"}, {"sasl.password": "file:/absent"}])
+def test_the_watch_of_a_cluster_reports_options_that_cannot_be_used(option) -> None:
+    seen = TopicWatch(Cluster(name="c", bootstrap_servers="127.0.0.1:1", kafka=option)).ask()
+    assert seen.ends is None
+    assert next(iter(option)) in seen.error
