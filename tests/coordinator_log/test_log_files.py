@@ -142,6 +142,19 @@ def test_a_file_that_was_truncated_and_grew_beyond_its_old_size_is_read_from_its
     assert ["another beginning", "and more"] == texts(follow(path, position).poll())
 
 
+@pytest.mark.parametrize("kept_lines", ["one\ntwo\n", "one\n" * 300])
+def test_a_followed_file_that_was_truncated_and_grew_again_is_read_from_its_beginning(tmp_path, follow, kept_lines):
+    path = tmp_path / "server.log"
+    path.write_text(kept_lines)
+    follower = follow(path)
+    follower.poll()
+    os.truncate(path, 0)
+    append(path, "another beginning\n" + "and more\n" * 300)
+    assert ["another beginning", *["and more"] * 300] == texts(follower.poll())
+    append(path, "end\n")
+    assert ["end"] == texts(follower.poll())
+
+
 def test_a_file_that_vanished_for_a_moment_is_waited_for(tmp_path, follow):
     path = tmp_path / "server.log"
     path.write_text("one\n")

@@ -59,6 +59,7 @@ class Follower:
         self._line_no = position.line_no if position else 0
         self._offset = 0
         self._stream = self._resume(position)
+        self._begin = _begin(self._stream, self._offset)
 
     def _resume(self, position: FilePosition | None) -> IO[bytes]:
         stream = _open(self.path)
@@ -80,7 +81,7 @@ class Follower:
             inode=os.fstat(self._stream.fileno()).st_ino,
             offset=self._offset,
             line_no=self._line_no,
-            head=_head(self._stream, self._offset),
+            head=_head(self._begin),
         )
 
     def poll(self, most: int = 10_000) -> list[FileLine]:
@@ -90,7 +91,7 @@ class Follower:
             lines += self._gained(most - len(lines), is_finished=True)
             if len(lines) < most:
                 self._stream.close()
-                self._stream, self._offset = _open(self.path), 0
+                self._stream, self._offset, self._begin = _open(self.path), 0, b""
                 lines += self._gained(most - len(lines))
         return lines
 
@@ -98,14 +99,18 @@ class Follower:
         self._stream.close()
 
     def _gained(self, most: int, *, is_finished: bool = False) -> Iterator[FileLine]:
-        if os.fstat(self._stream.fileno()).st_size < self._offset:
-            self._offset = 0
+        size = os.fstat(self._stream.fileno()).st_size
+        # A file that was truncated may have grown beyond the old position since.
+        if size < self._offset or _begin(self._stream, len(self._begin)) != self._begin:
+            self._offset, self._begin = 0, b""
         self._stream.seek(self._offset)
         for _, line in zip(range(most), joined(_raw_lines(self._stream)), strict=False):
             if not (line.is_whole or is_finished):
                 return
             self._offset += line.size
             self._line_no += 1
+            if len(self._begin) < HEAD_BYTES:
+                self._begin = _begin(self._stream, self._offset)
             text = line.text[:MAX_LINE_BYTES].decode("utf-8", "replace")
             yield FileLine(self._source_id, self._line_no, text, line.is_cut)
 
@@ -127,13 +132,18 @@ def _raw_lines(stream: IO[bytes]) -> Iterator[RawLine]:
         yield RawLine(text, size, last.endswith(b"\n"), size > MAX_LINE_BYTES + 1)
 
 
-def _head(stream: IO[bytes], offset: int) -> str:
-    return hashlib.sha256(os.pread(stream.fileno(), min(offset, HEAD_BYTES), 0)).hexdigest()[:16]
+def _begin(stream: IO[bytes], offset: int) -> bytes:
+    """Return the first bytes of a file, of those before `offset`."""
+    return os.pread(stream.fileno(), min(offset, HEAD_BYTES), 0)
+
+
+def _head(begin: bytes) -> str:
+    return hashlib.sha256(begin).hexdigest()[:16]
 
 
 def _is_at(stream: IO[bytes], position: FilePosition) -> bool:
     size = os.fstat(stream.fileno()).st_size
-    return size >= position.offset and _head(stream, position.offset) == position.head
+    return size >= position.offset and _head(_begin(stream, position.offset)) == position.head
 
 
 def _renamed(path: Path, inode: int) -> list[Path]:
