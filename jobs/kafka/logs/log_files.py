@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, NamedTuple
@@ -16,6 +17,10 @@ if TYPE_CHECKING:
 
 HEAD_BYTES = 256
 """Bytes at the start of a file that identify it among files with the same name and inode."""
+
+
+RENAMED = re.compile(r"[.-][0-9][0-9TZ._-]*")
+"""What log4j and logrotate append to the name of a file when they rename it. A compressed file has more after it."""
 
 
 class FileLine(NamedTuple):
@@ -49,7 +54,8 @@ class Follower:
 
     A line is complete when its newline has arrived. Bytes that are not UTF-8 are replaced. After a rotation, the rest
     of the renamed file is read first, from the open file or, after a restart, from the renamed file in the same folder.
-    Then the new file is read from its beginning. A file that is shorter or begins differently is read from its
+    Then files that were renamed since are read, which are there if nobody read for more than one rotation, and the new
+    file, each from its beginning. A file that is shorter or begins differently is read from its
     beginning. Lines that belong together are one line (`jobs.kafka.logs.joined_lines`).
     """
 
@@ -66,7 +72,8 @@ class Follower:
         if position is None:
             return stream
         # The renamed file comes first, because its remaining lines are older than the new file.
-        candidates = [*(_open(path) for path in _renamed(self.path, position.inode)), stream]
+        renamed = (Path(each.path) for each in _renamed(self.path) if each.inode() == position.inode)
+        candidates = [*map(_open, renamed), stream]
         chosen = next((s for s in candidates if _is_at(s, position)), stream)
         for other in candidates:
             if other is not chosen:
@@ -90,8 +97,9 @@ class Follower:
         while len(lines) < most and self._is_replaced():
             lines += self._gained(most - len(lines), is_finished=True)
             if len(lines) < most:
+                following = self._following()
                 self._stream.close()
-                self._stream, self._offset, self._begin = _open(self.path), 0, b""
+                self._stream, self._offset, self._begin = _open(following), 0, b""
                 lines += self._gained(most - len(lines))
         return lines
 
@@ -113,6 +121,17 @@ class Follower:
                 self._begin = _begin(self._stream, self._offset)
             text = line.text[:MAX_LINE_BYTES].decode("utf-8", "replace")
             yield FileLine(self._source_id, self._line_no, text, line.is_cut)
+
+    def _following(self) -> Path:
+        """Return the file after this one: the oldest one that was renamed and written later, or else the new file."""
+        mine = os.fstat(self._stream.fileno())
+        renamed = [
+            (_modified_ns(each), each.path)
+            for each in _renamed(self.path)
+            if RENAMED.fullmatch(each.name.removeprefix(self.path.name)) and each.is_file(follow_symlinks=False)
+        ]
+        later = [each for each in renamed if each[0] > mine.st_mtime_ns]
+        return Path(min(later)[1]) if later else self.path
 
     def _is_replaced(self) -> bool:
         try:
@@ -146,9 +165,17 @@ def _is_at(stream: IO[bytes], position: FilePosition) -> bool:
     return size >= position.offset and _head(_begin(stream, position.offset)) == position.head
 
 
-def _renamed(path: Path, inode: int) -> list[Path]:
-    """Return the renamed file: it has this inode, and its name starts with `path`'s name, as log4j names it."""
-    return [Path(e.path) for e in os.scandir(path.parent) if e.inode() == inode and e.name.startswith(f"{path.name}.")]
+def _renamed(path: Path) -> list[os.DirEntry[str]]:
+    """Return what may be renamed files: their names start with `path`'s name, as log4j and logrotate name them."""
+    with os.scandir(path.parent) as entries:
+        return [each for each in entries if each.name.startswith((f"{path.name}.", f"{path.name}-"))]
+
+
+def _modified_ns(entry: os.DirEntry[str]) -> int:
+    try:
+        return entry.stat(follow_symlinks=False).st_mtime_ns
+    except FileNotFoundError:
+        return 0  # deleted since it was listed
 
 
 def _open(path: Path) -> IO[bytes]:
