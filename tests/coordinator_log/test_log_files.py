@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
@@ -139,6 +140,27 @@ def test_files_renamed_in_several_rotations_are_read_in_the_order_of_time(tmp_pa
         (tmp_path / f"server.{name}").write_text("no log\n")
     found = (follow(path, position) if is_restarted else follower).poll()
     assert [(2, "two"), (3, "of file 2"), (4, "without end"), (5, "of file 3")] == [(e.line_no, e.line) for e in found]
+
+
+def test_a_folder_that_may_not_be_listed_is_named_after_a_restart_and_needed_for_nothing_else(
+    tmp_path, follow, monkeypatch
+):
+    path = tmp_path / "server.log"
+    path.write_text("one\n")
+    follower, again = follow(path), follow(path)
+    assert ["one"] == texts(follower.poll()) == texts(again.poll())
+    position = kept(again)
+
+    def refuse(folder):
+        raise PermissionError(errno.EACCES, "Permission denied", str(folder))
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    with pytest.raises(UserError, match=r"The folder .* cannot be listed .*Permission denied\): let this user"):
+        Follower(path, position)
+    path.rename(tmp_path / "server.log.1")
+    path.write_text("two\n")
+    assert ["two"] == texts(follower.poll())
+    monkeypatch.undo()
 
 
 def test_a_truncated_file_is_read_from_its_beginning(tmp_path, follow):

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, NamedTuple
 
+from jobs.config.errors import UserError
 from jobs.kafka.logs.joined_lines import MAX_LINE_BYTES, RawLine, joined
 from jobs.kafka.regular_files import open_regular
 
@@ -72,7 +73,11 @@ class Follower:
         if position is None:
             return stream
         # The renamed file comes first, because its remaining lines are older than the new file.
-        renamed = (Path(each.path) for each in _renamed(self.path) if each.inode() == position.inode)
+        try:
+            renamed = [Path(each.path) for each in _renamed(self.path) if each.inode() == position.inode]
+        except UserError:
+            stream.close()
+            raise
         candidates = [*map(_open, renamed), stream]
         chosen = next((s for s in candidates if _is_at(s, position)), stream)
         for other in candidates:
@@ -125,9 +130,13 @@ class Follower:
     def _following(self) -> Path:
         """Return the file after this one: the oldest one that was renamed and written later, or else the new file."""
         mine = os.fstat(self._stream.fileno())
+        try:
+            entries = _renamed(self.path)
+        except UserError:
+            return self.path  # The new file can be read without this permission.
         renamed = [
             (_modified_ns(each), each.path)
-            for each in _renamed(self.path)
+            for each in entries
             if RENAMED.fullmatch(each.name.removeprefix(self.path.name)) and each.is_file(follow_symlinks=False)
         ]
         later = [each for each in renamed if each[0] > mine.st_mtime_ns]
@@ -166,9 +175,19 @@ def _is_at(stream: IO[bytes], position: FilePosition) -> bool:
 
 
 def _renamed(path: Path) -> list[os.DirEntry[str]]:
-    """Return what may be renamed files: their names start with `path`'s name, as log4j and logrotate name them."""
-    with os.scandir(path.parent) as entries:
-        return [each for each in entries if each.name.startswith((f"{path.name}.", f"{path.name}-"))]
+    """Return what may be renamed files: their names start with `path`'s name, as log4j and logrotate name them.
+
+    Raises:
+        UserError: this user may not list the folder.
+    """
+    try:
+        with os.scandir(path.parent) as entries:
+            return [each for each in entries if each.name.startswith((f"{path.name}.", f"{path.name}-"))]
+    except OSError as error:
+        raise UserError(
+            f"The folder {path.parent} cannot be listed for renamed files of the log {path.name} ({error.strerror}): "
+            "let this user read the folder."
+        ) from None
 
 
 def _modified_ns(entry: os.DirEntry[str]) -> int:
