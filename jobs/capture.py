@@ -131,7 +131,7 @@ def _marks_of(topic: str, cluster: Cluster) -> Iterator[tuple[int, str]]:
     try:
         ends = topic_ends(admin(options), topic)
     except KafkaException as error:
-        raise unreachable(options, error.args[0]) from None
+        raise unreachable(options, error.args[0], topic) from None
     for partition, (low, high) in sorted(ends.ends.items()) if ends else ():
         if low < high:
             span = Range(partition=partition, log_epoch=0, start=low, end=high)

@@ -119,7 +119,7 @@ class TopicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         except KafkaException as error:
             # The next client begins with the configured brokers again.
             forget(identity)
-            raise unreachable(self._stream.options, error.args[0]) from None
+            raise unreachable(self._stream.options, error.args[0], self._stream.topic) from None
         if ends is None and not self._has_waited:
             self._has_waited = True
             log.warning("waiting: the topic %s does not exist yet on %s", self._stream.topic, self._stream.cluster)

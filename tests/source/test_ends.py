@@ -6,10 +6,13 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient
 
+from jobs import capture
 from jobs.config.clusters import Cluster
 from jobs.config.errors import UserError
-from jobs.kafka import kafka_client
+from jobs.kafka import kafka_client, kafka_source
 from jobs.kafka.kafka_client import TopicEnds, topic_ends
+from jobs.kafka.kafka_source import TopicStreamReader
+from jobs.kafka.topic_streams import topics
 from jobs.kafka.topic_watch import TopicWatch
 
 ENDS = TopicEnds(topic_id="t", ends={0: (0, 7)})
@@ -65,3 +68,17 @@ def test_the_watch_of_a_cluster_reports_options_that_cannot_be_used(option) -> N
     seen = TopicWatch(Cluster(name="c", bootstrap_servers="127.0.0.1:1", kafka=option)).ask()
     assert seen.ends is None
     assert next(iter(option)) in seen.error
+
+
+def test_a_topic_that_may_not_be_read_is_the_one_that_is_named(monkeypatch) -> None:
+    def refuse(client, topic):
+        raise KafkaException(KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED))
+
+    monkeypatch.setattr(kafka_source, "topic_ends", refuse)
+    monkeypatch.setattr(capture, "topic_ends", refuse)
+    cluster = Cluster(name="c", bootstrap_servers="127.0.0.1:1", events_topic="lines")
+    for stream in topics(cluster, tasks=1):
+        with pytest.raises(UserError, match=f"grant READ on topic {stream.topic}"):
+            TopicStreamReader(stream).ends()
+    with pytest.raises(UserError, match="grant READ on topic lines"):
+        list(capture._described(cluster))
