@@ -192,7 +192,14 @@ def _topic(subject: str, options: dict[str, str], topic: str, *, required: bool)
             return _refused(subject, topic, found.error, required=required)
         reader.assign([TopicPartition(topic, 0, 0)])
         message = reader.poll(TIMEOUT_S)
-        error = message.error() if message is not None else None
+        if message is None:
+            return Finding(
+                subject=subject,
+                is_ok=False if required else None,
+                found=f"nothing arrived within {TIMEOUT_S:.0f} s",
+                advice=f"Check that partition 0 of {topic} has a leader, and that its address is reachable from here.",
+            )
+        error = message.error()
         if error is not None and error.code() not in (KafkaError._PARTITION_EOF, KafkaError.OFFSET_OUT_OF_RANGE):  # noqa: SLF001 - librdkafka's own name for it
             return _refused(subject, topic, error, required=required)
         return Finding(subject=subject, is_ok=True, found=f"readable, {len(found.partitions)} partition(s)")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from types import SimpleNamespace
 
 import pyarrow as pa
 import pytest
@@ -10,6 +11,7 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AclBindingFilter, AclOperation, AdminClient, NewTopic
 from deltalake import write_deltalake
 
+from jobs import doctor as doctor_of
 from jobs.cli import main
 from jobs.config.errors import UserError
 from jobs.config.settings import Settings
@@ -129,6 +131,32 @@ def test_a_broker_that_is_not_there_is_named(doctor, monkeypatch) -> None:
     code, printed = doctor("127.0.0.1:1")
     assert code == 1
     assert "Check that 127.0.0.1:1 is correct and reachable" in printed
+
+
+@pytest.mark.parametrize("is_required", [True, False])
+def test_a_topic_of_which_nothing_arrives_is_not_readable(monkeypatch, is_required) -> None:
+    class Silent:
+        """A consumer that knows the brokers, but cannot reach the partition's leader, or there is none."""
+
+        def __init__(self, options) -> None:
+            self.topics = {TOPIC: SimpleNamespace(error=None, partitions={0: None})}
+
+        def list_topics(self, topic, timeout):
+            return self
+
+        def assign(self, partitions) -> None:
+            pass
+
+        def poll(self, timeout) -> None:
+            return None
+
+        def close(self) -> None:
+            pass
+
+    monkeypatch.setattr(doctor_of, "Consumer", Silent)
+    found = doctor_of._topic("topic", {}, TOPIC, required=is_required)
+    assert (False if is_required else None, "nothing arrived within 10 s") == (found.is_ok, found.found)
+    assert f"Check that partition 0 of {TOPIC} has a leader" in found.advice
 
 
 def test_a_commit_torn_by_a_power_loss_is_named_and_stays_for_the_next_job(tmp_path) -> None:
