@@ -70,6 +70,10 @@ SERVED = ("serve", "why", "top", "health", "advise", "deploys", "report", "incid
 """Commands that only read the tables, also through a SQL warehouse or in an object store."""
 IN_FOLDER = ("up", *SERVED)
 """Commands that need the tables in the warehouse's folder (`jobs.tables.location`)."""
+WITHOUT_TABLES = ("capture", "decode", "doctor", "lab", "mark", "receive-metrics", "ship-logs")
+"""Commands that need no tables. By default, the warehouse is in the current folder, which the user may not be able to
+enter.
+"""
 WITHOUT_PANDAS = ("build", "ingest", "replay", "up")
 """Commands that do without pandas, which none of them uses. Loading it takes half a second of a core, a third of the
 time of a short `replay`, and 25 MB, which `up` would keep for months.
@@ -198,11 +202,11 @@ def _bind_tables(settings: Settings, command: str) -> str | None:
     they are in the folder.
 
     Raises:
-        UserError: the command cannot use such tables, or the warehouse belongs to others.
+        UserError: the command cannot use such tables, or the warehouse belongs to others or cannot be read.
     """
     places = import_module("jobs.tables.location")
     wanted = places.valid_location(settings.tables) if settings.tables else None
-    there = places.location(settings.warehouse) or wanted
+    there = None if command in WITHOUT_TABLES else places.location(settings.warehouse) or wanted
     if there is None:
         return None
     is_served = command in SERVED and (settings.databricks is not None or places.is_address(there))

@@ -101,7 +101,7 @@ def _finding(subject: str, response: Callable[[], str]) -> Finding:
 
 
 def _warehouse(warehouse: Path) -> Finding:
-    nearest = next(p for p in (warehouse.absolute(), *warehouse.absolute().parents) if p.exists())
+    nearest = next(p for p in (warehouse.absolute(), *warehouse.absolute().parents) if os.access(p, os.F_OK))
     if not os.access(nearest, os.W_OK):
         advice = f"Make {nearest} writable for this user, or name another folder with --warehouse."
         return Finding(subject="warehouse", is_ok=False, found=f"{warehouse} cannot be written", advice=advice)
@@ -142,7 +142,7 @@ def _unread(warehouse: Path) -> Iterator[Finding]:
     """Yield a finding for each source with log lines that may be lifecycle lines but are not known."""
     try:
         found = unread_lines(warehouse)
-    except OSError:
+    except (OSError, UserError):
         return  # `_warehouse` describes what is wrong with the tables
     for each in found:
         subject = f"log lines of {each.source}, cluster {each.cluster}"

@@ -37,11 +37,20 @@ def is_address(text: str) -> bool:
 
 
 def location(warehouse: str | Path) -> str | None:
-    """Return the schema or the address that has the warehouse's tables; None if its folder has them."""
+    """Return the schema or the address that has the warehouse's tables; None if its folder has them.
+
+    Raises:
+        UserError: this user may not read the warehouse.
+    """
     try:
         return _note(warehouse).read_text(encoding="utf-8")
     except (FileNotFoundError, NotADirectoryError):
         return None
+    except PermissionError as error:
+        raise UserError(
+            f"The warehouse {warehouse} cannot be read ({error.strerror}): let this user read it, run the command as "
+            "the user who wrote it, or name another with --warehouse."
+        ) from None
 
 
 def is_elsewhere(warehouse: str | Path) -> bool:

@@ -66,6 +66,43 @@ def test_a_full_disk_is_named(sentence, tmp_path, monkeypatch) -> None:
     assert f"No space is left on the disk of {tmp_path}" in sentence("doctor", "--warehouse", str(tmp_path))
 
 
+@pytest.fixture
+def closed(tmp_path, monkeypatch):
+    """The warehouse of another user. As root, the tests may read everything, so its folder only seems closed."""
+    warehouse, access, read_text = tmp_path / "closed" / "w", os.access, Path.read_text
+    refused = warehouse.parent, os.W_OK
+
+    def refuse(path: Path, *args, **kwargs) -> str:
+        if warehouse in path.parents:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+        return read_text(path, *args, **kwargs)
+
+    warehouse.parent.mkdir()
+    monkeypatch.setattr(Path, "read_text", refuse)
+    monkeypatch.setattr(os, "access", lambda path, mode: access(path, mode) and (Path(path), mode) != refused)
+    return warehouse
+
+
+@pytest.mark.parametrize("command", [["why", "g"], ["health"], ["ingest"], ["poll"], ["maintain"], ["notify"]])
+def test_a_warehouse_that_may_not_be_read_is_named(sentence, closed, command) -> None:
+    assert f"The warehouse {closed} cannot be read (Permission denied): let" in sentence(
+        *command, "--warehouse", str(closed)
+    )
+
+
+def test_commands_without_tables_need_no_warehouse_that_may_be_read(closed, monkeypatch) -> None:
+    monkeypatch.setattr(cli, "_command", lambda _: lambda settings, args: 0)
+    assert 0 == main(["decode", "--warehouse", str(closed)])
+    assert 0 == main(["ship-logs", "server.log", "--warehouse", str(closed)])
+
+
+def test_doctor_reports_a_warehouse_that_may_not_be_read(closed, capsys) -> None:
+    main(["doctor", "--warehouse", str(closed)])
+    printed = capsys.readouterr().out
+    assert f"MISSING   warehouse: {closed} cannot be written" in printed
+    assert f"Make {closed.parent} writable for this user, or name another folder with --warehouse." in printed
+
+
 def test_every_command_has_help() -> None:
     commands = next(a for a in parser()._actions if a.dest == "command").choices
     assert set(commands) >= {
