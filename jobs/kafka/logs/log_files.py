@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 HEAD_BYTES = 256
 """Bytes at the start of a file that identify it among files with the same name and inode."""
 
-
 RENAMED = re.compile(r"[.-][0-9][0-9TZ._-]*")
 """What log4j and logrotate append to the name of a file when they rename it. A compressed file has more after it."""
 
@@ -56,8 +55,8 @@ class Follower:
     A line is complete when its newline has arrived. Bytes that are not UTF-8 are replaced. After a rotation, the rest
     of the renamed file is read first, from the open file or, after a restart, from the renamed file in the same folder.
     Then files that were renamed since are read, which are there if nobody read for more than one rotation, and the new
-    file, each from its beginning. A file that is shorter or begins differently is read from its
-    beginning. Lines that belong together are one line (`jobs.kafka.logs.joined_lines`).
+    file, each from its beginning. A file that is shorter or begins differently is read from its beginning. Lines that
+    belong together are one line (`jobs.kafka.logs.joined_lines`).
     """
 
     def __init__(self, path: Path, position: FilePosition | None = None, source_id: str | None = None) -> None:
