@@ -326,18 +326,21 @@ def _polls(
     building: AbstractContextManager[object],
     runs: Runs,
 ) -> list[poll.Following]:
-    """Start the polls. If that is impossible, report it and return no polls, because nothing else needs them."""
+    """Start the polls of each cluster. If that is impossible, report it and go on, because nothing else needs them."""
 
     def named(observations: NewRows) -> None:
         rebuild_affected(spark, settings, affected_groups({ADMIN_OBSERVATIONS: observations}))
 
-    try:
-        failing = partial(runs.failing, "poll")
-        polls = poll.start(spark, settings, stopped, say=say, building=building, on_topics=named, failing=failing)
-    except UserError as error:
-        say(f"Continuing without polls: {error}")
-        return []
-    runs.start("poll")
+    polls: list[poll.Following] = []
+    failing = partial(runs.failing, "poll")
+    for cluster in settings.clusters:
+        its = replace(settings, clusters=(cluster,))
+        try:
+            polls += poll.start(spark, its, stopped, say=say, building=building, on_topics=named, failing=failing)
+        except UserError as error:
+            say(f"Continuing without polls of {cluster.name}: {error}")
+    if polls:
+        runs.start("poll")
     return polls
 
 

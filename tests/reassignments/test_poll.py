@@ -9,6 +9,7 @@ import threading
 import time
 from contextlib import ExitStack
 from dataclasses import replace
+from unittest.mock import Mock
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
@@ -22,6 +23,7 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
+from jobs import up
 from jobs.config.clusters import Cluster
 from jobs.config.errors import UserError
 from jobs.config.settings import Settings
@@ -317,3 +319,19 @@ def test_groups_and_assignments_beyond_the_limits_are_counted_and_left_out(group
     assert 2 == group["too_large"]
     assert [[]] == [member["assignment"] for member in group["members"]]
     poller.close()
+
+
+def test_up_polls_the_other_clusters_if_one_cannot_be_polled(monkeypatch) -> None:
+    def start(spark, settings, *_, **__) -> list[str]:
+        if any(cluster.name == "refused" for cluster in settings.clusters):
+            raise UserError("The poll cannot use an option.")
+        return [cluster.name for cluster in settings.clusters]
+
+    monkeypatch.setattr(up.poll, "start", start)
+    names = ("first", "refused", "last")
+    clusters = tuple(Cluster(name=name, bootstrap_servers="127.0.0.1:1") for name in names)
+    said, runs = [], Mock()
+    polls = up._polls(None, Settings(clusters=clusters), threading.Event(), said.append, threading.Lock(), runs)
+    assert ["first", "last"] == polls
+    assert ["Continuing without polls of refused: The poll cannot use an option."] == said
+    runs.start.assert_called_once_with("poll")
