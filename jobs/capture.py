@@ -16,7 +16,7 @@ from jobs.captures.capture_store import new_capture
 from jobs.config.errors import UserError
 from jobs.config.terminal import say
 from jobs.kafka.admin_poll import MOVING_S, Poller
-from jobs.kafka.kafka_client import admin, topic_ends, unreachable
+from jobs.kafka.kafka_client import RESPONSE_WITHIN_S, admin, topic_ends, unreachable
 from jobs.kafka.kafka_read import Range, RangeReader
 from pipelines.client_metrics.captured import captured
 from pipelines.client_metrics.messages import may_be_client_metrics, pushes
@@ -197,7 +197,11 @@ def _table(piece: Records) -> pa.Table:
 
 
 def _meta(cluster: Cluster, ends: TopicEnds, *, started_ms: int, records: int, complete: bool) -> dict[str, Any]:
-    found = admin(cluster.client()).list_topics(timeout=15)
+    options = cluster.client()
+    try:
+        found = admin(options).list_topics(timeout=RESPONSE_WITHIN_S)
+    except KafkaException as error:
+        raise unreachable(options, error.args[0]) from None
     topics = [
         {"topic": name, "partitions": len(topic.partitions)}
         for name, topic in sorted(found.topics.items())

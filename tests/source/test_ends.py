@@ -8,7 +8,7 @@ from confluent_kafka.admin import AdminClient
 
 from jobs import capture
 from jobs.config.clusters import Cluster
-from jobs.config.errors import UserError
+from jobs.config.errors import PassingError, UserError
 from jobs.kafka import kafka_client, kafka_source
 from jobs.kafka.kafka_client import TopicEnds, topic_ends
 from jobs.kafka.kafka_source import TopicStreamReader
@@ -82,3 +82,10 @@ def test_a_topic_that_may_not_be_read_is_the_one_that_is_named(monkeypatch) -> N
             TopicStreamReader(stream).ends()
     with pytest.raises(UserError, match="grant READ on topic lines"):
         list(capture._described(cluster))
+
+
+def test_a_broker_that_is_lost_at_the_end_of_a_capture_is_named(monkeypatch) -> None:
+    monkeypatch.setattr(capture, "RESPONSE_WITHIN_S", 0.1)
+    cluster = Cluster(name="c", bootstrap_servers="127.0.0.1:1")
+    with pytest.raises(PassingError, match=r"No Kafka broker answers at 127\.0\.0\.1:1"):
+        capture._meta(cluster, ENDS, started_ms=0, records=0, complete=True)
