@@ -62,12 +62,14 @@ def batch_of(raw: bytes, offset: int) -> BatchOffsets | None:
 
 
 def _fetched(client: Client, topic: str, partition: int, offset: int) -> bytes:
-    """Return the leader's records from `offset` on: at least one whole batch, and little more (KIP-74)."""
-    leader = next(
-        each["leader_id"]
-        for each in client.describe_topics([topic])[0]["partitions"]
-        if each["partition_index"] == partition
-    )
+    """Return the leader's records from `offset` on: at least one whole batch, and little more (KIP-74).
+
+    They are empty if the brokers do not know the partition.
+    """
+    described = (each for found in client.describe_topics([topic]) for each in found["partitions"])
+    leader = next((each["leader_id"] for each in described if each["partition_index"] == partition), None)
+    if leader is None:
+        return b""
     wanted = FetchRequest.FetchTopic.FetchPartition(
         partition=partition,
         current_leader_epoch=-1,
@@ -90,5 +92,5 @@ def _fetched(client: Client, topic: str, partition: int, offset: int) -> bytes:
         max_version=NEWEST_BY_NAME,
     )
     response = client.send_to(leader, request)
-    (found,) = (each for each in response.responses[0].partitions if each.partition_index == partition)
-    return bytes(found.records or b"")
+    fetched = (each for found in response.responses for each in found.partitions)
+    return next((bytes(each.records or b"") for each in fetched if each.partition_index == partition), b"")

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import struct
+from types import SimpleNamespace
 
 import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from jobs.kafka import batch_headers
 from jobs.kafka.batch_headers import BatchOffsets, batch_of
 from jobs.kafka.kafka_client import topic_ends
 from jobs.kafka.kafka_read import Range, RangeReader
@@ -81,3 +83,22 @@ def test_what_was_read_lies_between_the_gaps(gaps, parts) -> None:
     found = _around({0: span}, missed)
     assert parts == [(each.from_offset, each.to_offset) for each in found]
     assert (7 if parts else 0) == sum(each.records for each in found)
+
+
+@pytest.mark.parametrize(
+    "described", [[], [{"partitions": []}], [{"partitions": [{"partition_index": 1, "leader_id": 1}]}]]
+)
+def test_a_partition_that_brokers_do_not_know_has_no_batch(monkeypatch, described) -> None:
+    client = SimpleNamespace(describe_topics=lambda names: described)
+    monkeypatch.setattr(batch_headers, "_clients", {frozenset(): client})
+    assert batch_headers.batch_at({}, "t", 0, 5) is None
+
+
+def test_a_response_without_the_partition_has_no_batch(monkeypatch) -> None:
+    known = {"partition_index": 0, "leader_id": 1}
+    client = SimpleNamespace(
+        describe_topics=lambda names: [{"partitions": [known]}],
+        send_to=lambda leader, request: SimpleNamespace(responses=[]),
+    )
+    monkeypatch.setattr(batch_headers, "_clients", {frozenset(): client})
+    assert batch_headers.batch_at({}, "t", 0, 5) is None
