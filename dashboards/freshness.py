@@ -8,7 +8,7 @@ from dash import html
 from dash.development.base_component import Component
 
 from dashboards.queries.store import KnownSpan
-from dashboards.text import AHEAD_MS, duration, future, instant, visible
+from dashboards.text import duration, future, instant, is_ahead, visible
 from dashboards.zone import zone
 
 STALE_MS = 60_000
@@ -18,11 +18,6 @@ STALE_MS = 60_000
 def is_stale(until: int, now: int) -> bool:
     """Return whether nothing is known of the time since `until`, the newest record; both in milliseconds."""
     return now - until > STALE_MS
-
-
-def is_ahead(until: int, now: int) -> bool:
-    """Return whether the newest record is from the future, so that its age is not known; both in milliseconds."""
-    return until - now > AHEAD_MS
 
 
 def freshness(span: KnownSpan | None, now: int, cluster: str = "") -> list[Component]:

@@ -69,6 +69,11 @@ def duration(ms: float | None) -> str:
     return ABSENT if ms is None else written.duration(ms)
 
 
+def is_ahead(until: int, now: int) -> bool:
+    """Return whether the newest record is from the future, so that its age is not known; both in milliseconds."""
+    return until - now > AHEAD_MS
+
+
 def future(ms: float) -> str:
     """Return that a newest record is `ms` in the future, as the end of a sentence."""
     return f"{duration(ms)} in the future: a clock is wrong, so its age is not known"

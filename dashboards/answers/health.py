@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from dashboards.answers.written import at, old_record, wrapped
 from dashboards.lake.lake import Lake, Row
 from dashboards.queries.health_store import HealthStore, newest_records
-from dashboards.text import AHEAD_MS, duration, future, instant, visible
+from dashboards.text import duration, future, instant, is_ahead, visible
 from dashboards.views.health.jobs_and_rules import JobsAndRules
 from dashboards.views.health.reasons import LIMITS, REASONS, not_read
 from dashboards.zone import zone
@@ -87,7 +87,7 @@ def _stale(newest: Mapping[str, int | None], now_ms: int, stale_ms: int) -> Iter
             yield Problem("stale", name, f"No record of {visible(name, 60)} has a time, so its age is not known.")
         elif now_ms - last > stale_ms:
             yield Problem("stale", name, old_record(name, now_ms - last))
-        elif last - now_ms > AHEAD_MS:
+        elif is_ahead(last, now_ms):
             sentence = f"The newest record of {visible(name, 60)} is {future(last - now_ms)}."
             yield Problem("stale", name, sentence)
 
@@ -163,7 +163,7 @@ def _lines(found: HealthAnswer, now_ms: int) -> Iterator[str]:
         read = f"{sum(row['records'] for row in found.sources):,} records and lines"
         yield f"{read} of {count(len(found.sources), 'source')} read."
         for name, last in found.newest.items():
-            is_known = last is not None and last - now_ms <= AHEAD_MS
+            is_known = last is not None and not is_ahead(last, now_ms)
             age = f"{duration(max(0, now_ms - (last or 0)))} old" if is_known else "of unknown age"
             yield f"The newest record of {visible(name, 60)} is {age}."
     yield wrapped(f"Jobs and rules: {'; '.join(found.checks)}.")

@@ -40,7 +40,7 @@ class Report:
 
     `team` limits it to the groups of a team. `clusters` and `by_team` are rows of `compared`; `by_team` is None without
     the setting [teams]. `pending` are the rebalances that are not analyzed yet, with their loss. `week` is the name of
-    a calendar week, or empty. `has_all_storms`: not only the first of the storms were read.
+    a calendar week, or empty. `has_all_storms`: the storms were not too many to be read.
     """
 
     window: Window

@@ -42,7 +42,7 @@ def old_record(cluster: str, age_ms: int) -> str:
 
 
 def not_known(seen: KnownSpan) -> str:
-    """Return that nothing is known of a range, and of what time records are, as a sentence."""
+    """Return a sentence that nothing is known of a range, with the times of the first and the newest record."""
     first, last = instant(seen.first_at)[:19], instant(seen.last_at)[:19]
     return f"Nothing is known of this range: records are of {first} to {last} {zone()}."
 

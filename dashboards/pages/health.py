@@ -5,12 +5,12 @@ from __future__ import annotations
 from dash import html
 from dash.development.base_component import Component
 
-from dashboards.freshness import is_ahead, is_stale
+from dashboards.freshness import is_stale
 from dashboards.lake.lake import Row
 from dashboards.pages.operations import Operations
 from dashboards.queries.health_store import GAP_ROWS, HealthStore, newest_records
 from dashboards.queries.store import Store
-from dashboards.text import ABSENT, duration, future, instant, visible
+from dashboards.text import ABSENT, duration, future, instant, is_ahead, visible
 from dashboards.urlstate import State
 from dashboards.views.cluster_patterns import lasting_patterns
 from dashboards.views.components import Cell, empty, table_panel, tile
@@ -77,13 +77,12 @@ def _summary(
 ) -> str:
     newest, of = _furthest_from(sources, operations.now)
     fresh = f"the time of the newest record{of} is not known"
-    if newest is not None:
-        age = operations.now - newest
-        fresh = f"the newest record{of} is {duration(max(0, age))} old"
+    if newest is not None and is_ahead(newest, operations.now):
+        fresh = f"the newest record{of} is {future(newest - operations.now)}"
+    elif newest is not None:
+        fresh = f"the newest record{of} is {_age(newest, operations.now)} old"
         if is_stale(newest, operations.now):
             fresh += ": either nothing has been written since, or nothing was read"
-        if is_ahead(newest, operations.now):
-            fresh = f"the newest record{of} is {future(-age)}"
     lost = sum(row["records"] for row in quarantined)
     lines = sum(row["lines"] for row in unread if row["position"] == 1)
     parts = [
@@ -109,10 +108,11 @@ def _furthest_from(sources: list[Row], now: int) -> tuple[int | None, str]:
 def _tiles(sources: list[Row], quarantined: list[Row], missed: int, refusals: list[Row], now: int) -> list[Component]:
     newest, of = _furthest_from(sources, now)
     ahead = newest is not None and is_ahead(newest, now)
+    age = "unknown" if newest is None else _age(newest, now)
     lost = sum(row["records"] for row in quarantined)
     read = sum(s["records"] for s in sources)
     return [
-        tile("Newest record", "unknown" if newest is None else _age(newest, now), f"{instant(newest)[:19]}{of}",
+        tile("Newest record", age if newest is None or ahead else f"{age} old", f"{instant(newest)[:19]}{of}",
              loud=newest is None or ahead or is_stale(newest, now)),
         tile("Read", f"{read:,}", "records and lines"),
         tile("In quarantine", f"{lost:,}", "kept raw, with a reason", loud=lost > 0),
@@ -122,12 +122,12 @@ def _tiles(sources: list[Row], quarantined: list[Row], missed: int, refusals: li
 
 
 def _age(at: int, now: int) -> str:
-    return "in the future" if is_ahead(at, now) else f"{duration(max(0, now - at))} old"
+    return "in the future" if is_ahead(at, now) else duration(max(0, now - at))
 
 
 def _source(row: Row, now: int) -> list[Cell]:
     last = row["last_at"]
-    age = ABSENT if last is None else _age(last, now).removesuffix(" old")
+    age = ABSENT if last is None else _age(last, now)
     return [
         visible(row["cluster"], 40),
         visible(row["source"], 60),

@@ -93,7 +93,7 @@ class KnownSpan:
         return Window(self.first_at, self.last_at + 1, is_live=False)
 
     def reaches(self, window: Window) -> bool:
-        """Return whether anything is known of the window. Otherwise, no rebalance in it does not mean that none was."""
+        """Return whether anything is known of the window. If not, it may have had rebalances that no table has."""
         return self.first_at < window.end and self.last_at >= window.start
 
 

@@ -25,7 +25,7 @@ from dashboards.answers.incidents.incident import COST, Attached, EvidenceLine, 
 from dashboards.answers.written import at
 from dashboards.figures.svg import svg
 from dashboards.lake.lake import Row
-from dashboards.text import AHEAD_MS, duration, future, instant, visible, zoned
+from dashboards.text import duration, future, instant, is_ahead, visible, zoned
 from dashboards.views import sentences
 from dashboards.views.fact import Fact
 from dashboards.zone import zone
@@ -88,7 +88,7 @@ def _state(found: Incident, now_ms: int, stale_ms: int) -> Iterator[str]:
     yield from found.notices
     until = found.seen.until.get(found.cluster, found.seen.last_at)
     age = now_ms - until
-    how_old = f"{duration(max(0, age))} old" if age >= -AHEAD_MS else future(-age)
+    how_old = future(-age) if is_ahead(until, now_ms) else f"{duration(max(0, age))} old"
     text = f"The newest record of the cluster is of {instant(until)[:19]} {zone()}, {how_old}"
     yield f"{text}: what happened since is not known." if age > stale_ms else f"{text}."
     if found.open_text:

@@ -262,8 +262,8 @@ QUESTIONS: Sequence[ApiQuestion] = (
         | {
             "from": SEEN["from"],
             "to": SEEN["to"],
-            "rebalances": "the rebalances, more than limit if those of one millisecond are; the loss of a share group "
-            "is null, because it is not observed",
+            "rebalances": "the rebalances; more than limit if several joined in the last millisecond of a page. The "
+            "loss of a share group is null, because it is not observed",
             "next_to": "value of to for the next older ones; null if all are listed",
         },
         answer=_rebalances,
