@@ -9,7 +9,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark re
 
 from dashboards.lake.sql_names import literal
 from jobs.kafka.first_read import topic_id_at
-from jobs.kafka.source_position import PartitionPosition, TopicPosition
+from jobs.kafka.source_position import RECREATED, PartitionPosition, TopicPosition, covered
 from jobs.tables.delta_io import checkpoint_path, read
 from jobs.tables.spark_commit import delete_rows
 from jobs.tables.table_facts import has_rows
@@ -35,17 +35,18 @@ def resume(spark: SparkSession, warehouse: Path, stream: TopicStream) -> TopicPo
         return TopicPosition()
     spans = read(spark, warehouse, COVERAGE)
     here = (F.col("cluster") == stream.cluster) & (F.col("source") == stream.topic)
-    newest = spans.where(here).groupBy("source_partition", "log_epoch").agg(F.max("to_offset").alias("end")).collect()
-    positions: dict[int, PartitionPosition] = {}
-    for row in sorted(newest, key=lambda r: r.log_epoch):
-        positions[row.source_partition] = PartitionPosition(log_epoch=row.log_epoch, begin=0, offset=row.end)
+    ends = (
+        spans.where(here)
+        .groupBy("source_partition", "log_epoch")
+        .agg(F.max("to_offset"), F.max(F.col("gap_reason").eqNullSafe(RECREATED)))
+    )
+    position = covered((row[0], row[1], row[2], row[3]) for row in ends.collect())
     for table in stream.tables:
         if not has_rows(warehouse, table):
             continue
-        unfinished = _beyond(table, stream, positions)
+        unfinished = _beyond(table, stream, position.positions)
         if not read(spark, warehouse, table).where(unfinished).isEmpty():
             delete_rows(spark, warehouse, table, unfinished)
-    position = TopicPosition(positions=positions)
     checkpoint = checkpoint_path(warehouse, f"ingest/{stream.cluster}/{stream.topic}")
     return replace(position, topic_id=topic_id_at(checkpoint, position))
 

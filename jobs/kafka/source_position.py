@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from pipelines.coverage import Span
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from jobs.kafka.kafka_client import TopicEnds
 
@@ -49,15 +49,16 @@ class TopicPosition:
         return self.positions.get(partition, PartitionPosition(log_epoch=self.log_epoch, begin=0, offset=0))
 
     def seen(self, topic: TopicEnds) -> TopicPosition:
-        """Return this position for the topic as it is now, without partitions that no longer exist.
+        """Return this position for the topic as it is now.
 
-        A recreated topic, or a truncated log, starts a new incarnation.
+        A recreated topic, or a truncated log, starts a new incarnation. Kafka never removes a single partition, so one
+        that is missing keeps its position: a broker that has just started may not know all of them yet.
         """
         if self._is_another(topic):
             epoch = 1 + max((position.log_epoch for position in self.positions.values()), default=self.log_epoch)
             fresh = TopicPosition(topic_id=topic.topic_id, log_epoch=epoch, positions={})
             return replace(fresh, positions={p: fresh.position(p) for p in topic.ends})
-        positions = {p: self.position(p) for p in topic.ends}
+        positions = {p: self.position(p) for p in {*self.positions, *topic.ends}}
         for partition, (_, high) in topic.ends.items():
             position = positions[partition]
             if high < position.offset:
@@ -78,7 +79,7 @@ class TopicPosition:
         waiting = {p: max(0, high - max(self.position(p).offset, low)) for p, (low, high) in topic.ends.items()}
         total = sum(waiting.values())
         share = 1.0 if limit is None or total <= limit else limit / total
-        positions = {}
+        positions = dict(self.positions)
         for partition, (low, high) in topic.ends.items():
             position = self.position(partition)
             start = max(position.offset, low) if waiting[partition] else position.offset
@@ -86,6 +87,26 @@ class TopicPosition:
             end = high if share == 1.0 else start - int(-waiting[partition] * share // 1)
             positions[partition] = replace(position, offset=max(position.offset, min(high, end)))
         return replace(self, positions=positions)
+
+
+def covered(rows: Iterable[tuple[int, int, int, bool]]) -> TopicPosition:
+    """Return the position after what `coverage` has of a topic.
+
+    `rows` are (partition, log epoch, end offset, whether the row says that the topic was recreated). A recreated topic
+    begins in all its partitions in the epoch after all earlier ones. A partition that had no record in it since then
+    has no other row of that epoch, and must not go on at the end of its log in the earlier topic.
+    """
+    epoch, positions = 0, dict[int, PartitionPosition]()
+    for partition, log_epoch, end, is_recreated in sorted(rows):
+        known = positions.get(partition)
+        before = known.offset if known and known.log_epoch == log_epoch else 0
+        positions[partition] = PartitionPosition(log_epoch=log_epoch, begin=0, offset=max(before, end))
+        if is_recreated:
+            epoch = max(epoch, log_epoch + 1)
+    fresh = PartitionPosition(log_epoch=epoch, begin=0, offset=0)
+    return TopicPosition(
+        log_epoch=epoch, positions={p: at if at.log_epoch >= epoch else fresh for p, at in positions.items()}
+    )
 
 
 def lost(start: TopicPosition, end: TopicPosition) -> list[Span]:

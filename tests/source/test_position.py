@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from jobs.config.clusters import Cluster
 from jobs.kafka.kafka_client import TopicEnds
 from jobs.kafka.kafka_source import TopicStreamReader
-from jobs.kafka.source_position import RECREATED, TRUNCATED, PartitionPosition, TopicPosition, lost
+from jobs.kafka.source_position import RECREATED, TRUNCATED, PartitionPosition, TopicPosition, covered, lost
 from jobs.kafka.topic_streams import offsets as offsets_topic
 
 
@@ -78,6 +78,13 @@ def test_a_new_partition_is_read_from_its_beginning():
     assert PartitionPosition(log_epoch=3, begin=0, offset=0) == before.seen(ends).positions[1]
 
 
+def test_a_partition_that_a_broker_does_not_know_yet_keeps_its_position():
+    before, now = at(p0=50, p1=60), topic({0: (0, 80)})
+    after = before.seen(now).advanced(now, None)
+    assert {0: 80, 1: 60} == offsets(after)
+    assert [] == lost(before, after)
+
+
 def test_a_topic_with_another_id_begins_a_new_life_in_all_its_partitions():
     before, now = at(p0=50, p1=60), topic({0: (0, 80)}, "b")
     after = before.seen(now).advanced(now, None)
@@ -111,6 +118,46 @@ def test_every_life_has_an_epoch_of_its_own():
 def test_without_topic_ids_a_shorter_log_is_a_new_topic():
     after = at(topic_id=None, p0=50).seen(topic({0: (0, 40)}, None))
     assert PartitionPosition(log_epoch=1, begin=0, offset=0) == after.positions[0]
+
+
+def rows_of(before, after):
+    """Return what `coverage` gets of a batch: (partition, log epoch, end offset, whether the topic was recreated)."""
+    for gap in lost(before, after):
+        yield gap.partition, gap.log_epoch, gap.to_offset, gap.gap_reason == RECREATED
+    for partition, end in after.positions.items():
+        old = before.position(partition)
+        if end.offset > (old.offset if old.log_epoch == end.log_epoch else end.begin):
+            yield partition, end.log_epoch, end.offset, False
+
+
+def test_an_empty_partition_of_a_recreated_topic_does_not_resume_at_its_end_in_the_earlier_one():
+    first, second = topic({0: (0, 50), 1: (0, 60)}), topic({0: (0, 80), 1: (0, 0)}, "b")
+    one = TopicPosition().seen(first).advanced(first, None)
+    two = one.seen(second).advanced(second, None)
+    found = covered([*rows_of(TopicPosition(), one), *rows_of(one, two)])
+    assert {
+        0: PartitionPosition(log_epoch=1, begin=0, offset=80),
+        1: PartitionPosition(log_epoch=1, begin=0, offset=0),
+    } == found.positions
+    assert found.positions == found.seen(second).positions
+
+
+@given(
+    lives=st.lists(
+        st.tuples(st.booleans(), st.lists(st.integers(0, 5), min_size=1, max_size=4)), min_size=1, max_size=8
+    )
+)
+def test_what_coverage_has_gives_the_position_that_the_checkpoint_had(lives):
+    position, rows, topic_id = TopicPosition(), [], 0
+    for is_new, highs in lives:
+        topic_id += is_new
+        now = topic(dict(enumerate([(0, high) for high in highs])), str(topic_id))
+        moved = position.seen(now).advanced(now, None)
+        rows += rows_of(position, moved)
+        position = moved
+    found = covered(rows)
+    expected = {p: (position.position(p).log_epoch, position.position(p).offset) for p in position.positions}
+    assert expected == {p: (found.position(p).log_epoch, found.position(p).offset) for p in expected}
 
 
 def test_nothing_is_lost_where_nothing_was_read_before():
