@@ -85,16 +85,21 @@ def _holders(facts: GroupFacts) -> dict[str, list[_Holder]]:
 
 
 def _taken_back(holders: Sequence[_Holder]) -> list[_Holder]:
-    """Return the newest run of takeovers by a process that had the id before, with another process in between."""
-    run: list[_Holder] = []
+    """Return the newest run of takeovers by a process that had the id before, with another process in between.
+
+    A shorter run is returned if there is none of at least `LOOP`.
+    """
+    run, long = list[_Holder](), list[_Holder]()
     for at, holder in enumerate(holders[2:], 2):
         is_back = holder.process == holders[at - 2].process != holders[at - 1].process
         is_soon = holder.at - holders[at - 1].at <= RESTART_MS
         if is_back and is_soon:
+            run = run if run and holder.at - run[-1].at <= RESTART_MS else []
             run.append(holder)
+            long = run if len(run) >= LOOP else long
         elif len(run) < LOOP:
             run = []
-    return run
+    return long or run
 
 
 def _fenced(facts: GroupFacts) -> dict[str, list[int]]:

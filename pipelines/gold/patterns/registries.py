@@ -79,16 +79,16 @@ def _without_leader(facts: GroupFacts, elections: Sequence[GroupEventRow]) -> Gr
 
 
 def _again_and_again(facts: GroupFacts, elections: Sequence[GroupEventRow]) -> GroupFinding | None:
-    run: list[GroupEventRow] = []
+    runs: list[list[GroupEventRow]] = []
     for e in elections:
-        if run and e["event_at"] - run[-1]["event_at"] > FLAP_MS:
-            run = run if len(run) >= ELECTIONS else []
-        run.append(e)
-    won = Counter((e["detail"] or "").removeprefix(ELECTED) for e in run)
-    if len(run) < ELECTIONS or max(won.values()) < LOOP:
+        if not runs or e["event_at"] - runs[-1][-1]["event_at"] > FLAP_MS:
+            runs.append([])
+        runs[-1].append(e)
+    run = next((each for each in reversed(runs) if len(each) >= ELECTIONS and max(_won(each).values()) >= LOOP), None)
+    if run is None:
         return None
     last_at = run[-1]["event_at"]
-    urls = [url for url, _ in won.most_common()]
+    urls = [url for url, _ in _won(run).most_common()]
     return GroupFinding(
         pattern=Pattern.REGISTRY_WITHOUT_LEADER,
         started_at=run[0]["event_at"],
@@ -107,6 +107,11 @@ def _again_and_again(facts: GroupFacts, elections: Sequence[GroupEventRow]) -> G
             "separate them."
         ),
     )
+
+
+def _won(elections: Sequence[GroupEventRow]) -> Counter[str]:
+    """Return how often each registry was elected."""
+    return Counter((e["detail"] or "").removeprefix(ELECTED) for e in elections)
 
 
 def _members(facts: GroupFacts) -> list[str]:

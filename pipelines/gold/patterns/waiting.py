@@ -125,11 +125,13 @@ def _blocked(facts: GroupFacts, instance: str, waits: Sequence[_Wait]) -> str:
     parts = [
         (
             f"All members waited for {instance} {times(len(waits))}: {median_duration(lengths)} (median), "
-            f"{duration(max(lengths))} at most. Its {facts.poll_limit} is {duration(limit)}."
+            f"{duration(max(lengths))} at most."
         )
     ]
+    if limit:
+        parts.append(f"Its {facts.poll_limit} is {duration(limit)}.")
     if removed:
-        parts.append(f"The coordinator removed it {times(removed)}, because it had not joined until that timeout.")
+        parts.append(f"The coordinator removed it {times(removed)}, because it had not joined until its timeout.")
     if near:
         parts.append(
             f"It joined just before that timeout {times(near)}: something in its poll loop or callback waits for a "
@@ -151,8 +153,9 @@ def _unblock(facts: GroupFacts, waits: Sequence[_Wait]) -> str:
 
 
 def _dead(instance: str, waits: Sequence[_Wait]) -> str:
-    lengths = [w.waited_ms for w in waits]
+    lengths, session_ms = [w.waited_ms for w in waits], max(w.limit_ms for w in waits)
+    session = f"its session of {duration(session_ms)}" if session_ms else "its session"
     return (
         f"All members waited for {instance} {times(len(waits))} although it was dead: {median_duration(lengths)} "
-        f"(median), until its session of {duration(max(w.limit_ms for w in waits))} expired. It had not left the group."
+        f"(median), until {session} expired. It had not left the group."
     )

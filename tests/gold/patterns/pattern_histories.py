@@ -178,15 +178,19 @@ def used_twice() -> Life:
     """Hosts 1 and 2 take the instance id `orders-0` from each other every 20 s; each takeover fences the other."""
     life = Life()
     for turn in range(8):
-        name, at = f"p{turn}", turn * 20 * SECOND
-        host = f"/10.0.0.{1 + turn % 2}"
-        life.records.append(generation(1, 0, [of(name, "app", host, groupInstanceId="orders-0")]))
-        life.records[-1]["at"] = START + at + 5
+        at = turn * 20 * SECOND
+        life.records.append(holds_the_id(turn, at))
         if turn:
-            old, new = member_id(f"p{turn - 1}"), member_id(name)
+            old, new = member_id(f"p{turn - 1}"), member_id(f"p{turn}")
             fenced = f"Static member {old} with instance id orders-0 is fenced by existing member {new}."
             life.lines.append(broker_line(at + 3 * SECOND, f"[GroupId {GROUP}] {fenced}"))
     return life
+
+
+def holds_the_id(turn: int, at: int) -> Record:
+    """A process on one of two hosts holds the instance id `orders-0` from `at` on."""
+    holder = of(f"p{turn}", "app", f"/10.0.0.{1 + turn % 2}", groupInstanceId="orders-0")
+    return generation(1, 0, [holder]) | {"at": START + at + 5}
 
 
 def not_kept() -> Life:

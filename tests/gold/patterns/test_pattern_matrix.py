@@ -16,7 +16,7 @@ from schemas.rows import PatternOfGroup
 from schemas.states import AlertName
 from tests.gold.histories import START, EagerGroup
 from tests.gold.patterns import pattern_histories as lives
-from tests.gold.patterns.pattern_histories import ALONE, LOG, MINUTE, POLL, Life
+from tests.gold.patterns.pattern_histories import ALONE, HOUR, LOG, MINUTE, POLL, SECOND, Life
 from tests.silver.handmade import GROUP
 
 LIMITS = AlertLimits(stuck_ms=6 * MINUTE, stale_ms=90_000, availability=0.999)
@@ -92,3 +92,25 @@ def test_a_restart_without_a_leave_costs_what_stopped_with_it_and_no_earlier_reb
     (row,) = pattern_rows(group.silver(), START)
     # Ten partitions wait 45 s for the end of the session and 20.3 s for the others.
     assert "stopped its partitions for 653 partition-seconds on average" in row["explanation"]
+
+
+def ends(found: Mapping[str, PatternOfGroup], pattern: str) -> tuple[int, int | None, int]:
+    """Return the time of the last incident, the time at which the pattern ended, and the number of incidents."""
+    row = found[pattern]
+    return row["last_at"], row["ended_at"], row["times"]
+
+
+def test_one_election_a_day_later_does_not_belong_to_the_earlier_ones() -> None:
+    life = lives.elected_again()
+    last_at, ended_at, number = ends(life.found(), "registry_without_leader")
+    assert ended_at is None
+    life.records.append(lives.registries(10, 24 * HOUR, "r0", "r0", "r1"))
+    assert (last_at, last_at, number) == ends(life.found(), "registry_without_leader")
+
+
+def test_one_takeover_a_day_later_does_not_belong_to_the_earlier_ones() -> None:
+    life = lives.used_twice()
+    last_at, ended_at, number = ends(life.found(ALONE), "instance_id_used_twice")
+    assert ended_at is None
+    life.records += [lives.holds_the_id(turn, 24 * HOUR + turn * 20 * SECOND) for turn in (8, 9)]
+    assert (last_at, last_at, number) == ends(life.found(ALONE), "instance_id_used_twice")
