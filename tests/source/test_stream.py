@@ -259,6 +259,21 @@ def test_a_recreated_topic_is_read_from_its_beginning_in_a_new_epoch(spark, tabl
     assert expected == spans(tables)
 
 
+def test_a_lost_checkpoint_of_a_recreated_topic_loses_and_repeats_nothing(spark, tables, topic, stream):
+    topic.write(history(20))
+    topic.write(history(25), partition=1)
+    ingest(spark, tables, stream)
+    topic.delete()
+    topic.create().write(history(30))
+    ingest(spark, tables, stream)
+    shutil.rmtree(tables / "_checkpoints")
+    topic.write(history(5, start=30))
+    topic.write(history(40), partition=1)
+    ingest(spark, tables, stream)
+    later = [span for span in spans(tables) if span[0] == 1]
+    assert [(1, 0, 0, 30, 30, None), (1, 0, 30, 35, 5, None), (1, 1, 0, 40, 40, None)] == later
+
+
 def test_what_is_no_record_of_ours_is_in_quarantine_and_counted(spark, tables, topic, stream):
     topic.write([commit(0), commit(1)._replace(key=None), commit(2)._replace(value=b"\x00\x04?"), commit(3)])
     ingest(spark, tables, stream)
