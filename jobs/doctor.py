@@ -105,6 +105,9 @@ def _warehouse(warehouse: Path) -> Finding:
     if not os.access(nearest, os.W_OK):
         advice = f"Make {nearest} writable for this user, or name another folder with --warehouse."
         return Finding(subject="warehouse", is_ok=False, found=f"{warehouse} cannot be written", advice=advice)
+    if not nearest.is_dir():
+        advice = f"{nearest} is a file: name another folder with --warehouse."
+        return Finding(subject="warehouse", is_ok=False, found=f"{warehouse} cannot be a folder", advice=advice)
     if torn := next(torn_files(warehouse), None):
         advice = (
             f"{torn.sentence} Free space if the disk is full. The next job that writes deletes {torn.path}, and "

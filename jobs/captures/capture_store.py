@@ -65,10 +65,12 @@ def new_capture(place: Path) -> Iterator[Path]:
     After an error, what was recorded stays in the folder, and the folder is named.
 
     Raises:
-        UserError: the place is in use or not valid, or the store cannot be written.
+        UserError: the place is in use, is a file or not valid, or the store cannot be written.
     """
     store = _store(place)
     if store is None:
+        if place.exists() and not place.is_dir():
+            raise UserError(f"{place} is a file, not a folder: give a new folder with --out.")
         if place.exists() and any(place.iterdir()):
             raise UserError(f"The folder {place} is not empty: give a new one with --out.")
         yield place

@@ -40,12 +40,17 @@ def location(warehouse: str | Path) -> str | None:
     """Return the schema or the address that has the warehouse's tables; None if its folder has them.
 
     Raises:
-        UserError: this user may not read the warehouse.
+        UserError: this user may not read the warehouse, or it is a file.
     """
     try:
         return _note(warehouse).read_text(encoding="utf-8")
-    except (FileNotFoundError, NotADirectoryError):
+    except FileNotFoundError:
         return None
+    except NotADirectoryError:
+        raise UserError(
+            f"The warehouse {warehouse} cannot be a folder, because a file has its name or that of a folder above it: "
+            "name another with --warehouse."
+        ) from None
     except PermissionError as error:
         raise UserError(
             f"The warehouse {warehouse} cannot be read ({error.strerror}): let this user read it, run the command as "

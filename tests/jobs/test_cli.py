@@ -103,6 +103,22 @@ def test_doctor_reports_a_warehouse_that_may_not_be_read(closed, capsys) -> None
     assert f"Make {closed.parent} writable for this user, or name another folder with --warehouse." in printed
 
 
+@pytest.mark.parametrize("below", [".", "warehouse"])
+@pytest.mark.parametrize("command", [["why", "g"], ["health"], ["ingest"], ["build"], ["serve"], ["maintain"]])
+def test_a_warehouse_that_is_a_file_is_named(sentence, tmp_path, below, command) -> None:
+    (tmp_path / "file").write_text("mine")
+    warehouse = tmp_path / "file" / below
+    assert f"The warehouse {warehouse} cannot be a folder, because a file has its name" in sentence(
+        *command, "--warehouse", str(warehouse)
+    )
+
+
+def test_doctor_reports_a_warehouse_that_is_a_file(tmp_path, capsys) -> None:
+    (tmp_path / "file").write_text("mine")
+    main(["doctor", "--warehouse", str(tmp_path / "file")])
+    assert f"{tmp_path / 'file'} is a file: name another folder with --warehouse." in capsys.readouterr().out
+
+
 def test_every_command_has_help() -> None:
     commands = next(a for a in parser()._actions if a.dest == "command").choices
     assert set(commands) >= {

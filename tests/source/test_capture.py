@@ -57,3 +57,5 @@ def test_a_folder_in_use_is_not_written_over(committed, tmp_path):
     (tmp_path / "mine.txt").write_text("mine")
     with pytest.raises(UserError, match="is not empty"):
         run(committed, arguments(tmp_path))
+    with pytest.raises(UserError, match=r"mine.txt is a file, not a folder"):
+        run(committed, arguments(tmp_path / "mine.txt"))
