@@ -80,11 +80,19 @@ class TopicRecords:
             yield None
             time.sleep(FOLLOW_EVERY_S)
             for partition, (low, high) in self._ends().items():
+                if partition not in self._position and self._has_all:
+                    # Added since the last check, so all of its records are new.
+                    self._position[partition] = low if self._selection.start is None else self._selection.start
+                    self._chosen.append(partition)
                 if partition in self._position:
                     if high < self._position[partition]:
                         self._on_gap(f"partition {partition} has become shorter: it is read again from its beginning")
                         self._position[partition] = low
                     self._end[partition] = high
+
+    @property
+    def _has_all(self) -> bool:
+        return self._selection.partition is None and self._selection.group is None
 
     def _is_done(self) -> bool:
         last = self._selection.end

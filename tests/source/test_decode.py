@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 
 from jobs.captures.recording import Capture
 from jobs.cli import main
@@ -21,6 +21,7 @@ from pipelines import limits
 from pipelines.decoding import record_batches
 from pipelines.decoding.group_partition import partition_of
 from testing.waiting import wait_until
+from tests.source.conftest import Topic
 from tests.source.offset_records import commit, commit_value, deletion, group_record
 
 ROOT = Path(__file__).parents[2]
@@ -125,15 +126,23 @@ def test_the_coordinators_own_topic_is_the_default(broker, decode) -> None:
     assert 5 in [line["value"]["offset"] for line in lines if line["kind"] == "OffsetCommit" and line["value"]]
 
 
-def test_following_goes_on_with_what_comes(topic) -> None:
+def test_following_goes_on_with_what_comes_also_in_new_partitions(topic) -> None:
     topic.write([commit(0)])
-    command = [sys.executable, "-P", "-m", "jobs.cli", "decode", *where(topic), "--follow", "--max-records", "2"]
+    command = [sys.executable, "-P", "-m", "jobs.cli", "decode", *where(topic), "--follow", "--max-records", "3"]
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     with subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True) as process:
-        assert 0 == json.loads(process.stdout.readline())["offset"]
-        topic.write([commit(1)])
-        assert 1 == json.loads(process.stdout.readline())["offset"]
-        assert 0 == process.wait(120)
+        try:
+            assert 0 == json.loads(process.stdout.readline())["offset"]
+            topic.write([commit(1)])
+            assert 1 == json.loads(process.stdout.readline())["offset"]
+            topic.admin.create_partitions([NewPartitions(topic.name, 3)])[topic.name].result(120)
+            wait_until(lambda: 2 in topic_ends(topic.admin, topic.name).ends)
+            # Another producer, because one that exists learns of new partitions only after minutes.
+            Topic(topic.servers, topic.name).write([commit(0)], partition=2)
+            assert 2 == json.loads(process.stdout.readline())["partition"]
+            assert 0 == process.wait(120)
+        finally:
+            process.kill()
 
 
 def test_a_reader_that_leaves_ends_the_command_in_silence(topic) -> None:
