@@ -47,8 +47,9 @@ def spawned_pool(processes: int) -> Iterator[ProcessPoolExecutor]:
         try:
             yield pool
         except BaseException:
-            # The pool would wait for the end of the work, for minutes if there is much.
-            for process in multiprocessing.active_children():
+            # The pool would wait for the end of the work, for minutes if there is much. Other pools of this process
+            # have children too, so only the pool knows which are its own.
+            for process in (pool._processes or {}).values():  # noqa: SLF001 - public only since Python 3.14
                 process.kill()
             raise
 

@@ -6,10 +6,12 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
+from jobs.processes.spawned_pool import spawned_pool
 from testing.waiting import wait_until
 
 ENDED = """
@@ -46,20 +48,27 @@ def test_a_process_that_ends_at_once_leaves_no_process_and_no_line(tmp_path) -> 
 
 
 INTERRUPTED = """
-import os, threading, time
+import threading, time
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
 from jobs.processes.spawned_pool import spawned_pool
 
+ended = threading.Event()
+
 def work():
-    with spawned_pool(1) as pool:
+    # Ctrl-C ends the pool's process as well.
+    with suppress(BrokenProcessPool), spawned_pool(1) as pool:
         pool.submit(time.sleep, 600).result()
+    ended.set()
 
 if __name__ == "__main__":
-    threading.Thread(target=work, daemon=True).start()
     try:
-        while True:
-            time.sleep(60)
+        threading.Thread(target=work).start()
+        # In short waits, because Python waits on if a signal arrives just before a wait begins.
+        while not ended.wait(0.1):
+            pass
     except KeyboardInterrupt:
-        os._exit(0)
+        ended.wait()
 """
 
 
@@ -84,3 +93,20 @@ def commands(group: int) -> list[bytes]:
         except (ProcessLookupError, FileNotFoundError):
             pass
     return found
+
+
+def test_a_block_that_fails_ends_its_own_processes_and_no_others(tmp_path) -> None:
+    began = tmp_path / "began"
+
+    def fail() -> None:
+        with spawned_pool(1) as failing:
+            failing.submit(os.open, began, os.O_CREAT)
+            failing.submit(time.sleep, 600)
+            wait_until(began.exists)
+            raise KeyError
+
+    with spawned_pool(1) as other:
+        kept = other.submit(os.getpid).result()
+        with pytest.raises(KeyError):
+            fail()
+        assert other.submit(os.getpid).result() == kept
