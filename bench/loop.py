@@ -1,10 +1,11 @@
 """A group that never rests: rows of history read, seconds and memory of each batch, with groups that only commit.
 
-`./regroup bench loop [--rate 200] [--minutes 10] [--batch-seconds 5] [--calm 1000] [--loops 1] [--storm 0]`. Connect
-workers go on with a recorded CONFIG_MISMATCH loop, while the tasks of a worker that left wait, so that the group is
-never at rest. With `--storm`, that many groups commit and rebalance in turn as well, as under the load of `bench
-steady`; with `--loops 0 --calm 0` only they do. The real functions build bronze and silver of a new warehouse in this
-process. No Kafka, no Spark.
+`./regroup bench loop [--rate 200] [--minutes 10] [--batch-seconds 5] [--calm 1000] [--loops 1 | --eager] [--storm 0]`.
+Connect workers go on with a recorded CONFIG_MISMATCH loop, while the tasks of a worker that left wait, so that the
+group is never at rest. With `--eager`, the loop is that of an eager consumer group, in which each generation stops all
+partitions, so nothing is folded. With `--storm`, that many groups commit and rebalance in turn as well, as under the
+load of `bench steady`; with `--loops 0 --calm 0` only they do. The real functions build bronze and silver of a new
+warehouse in this process, and the last lines say what silver stores. No Kafka, no Spark.
 """
 
 from __future__ import annotations
@@ -19,21 +20,25 @@ from itertools import groupby, islice, repeat
 from pathlib import Path
 
 import pyarrow as pa
+from deltalake import DeltaTable
 
 from bench.load import LOOP, LOOP_GROUP, Load, records
 from jobs.captures.recording import Capture
 from jobs.config.settings import Settings
 from jobs.replay import CaptureRecords, replay
+from jobs.retention.folder_files import files_and_bytes
 from jobs.silver.inputs import SilverInputs
 from jobs.tables.create_tables import create_tables
+from jobs.tables.paths import table_path
 from pipelines.decoding.source_record import SourceRecord
 from schemas.bronze import BRONZE
 from schemas.gold import MARKS
-from schemas.silver import REASSIGNMENT_TABLES, SILVER
+from schemas.silver import GENERATION_MEMBERS, GENERATIONS, REASSIGNMENT_TABLES, SILVER, STALLS
 from testing.recordings import CAPTURES
 from testing.records.binary import offset_commit_key
 from testing.records.endless import going_on
 
+EAGER = "eager_churn"
 CALM_TOPIC, CALM_PARTITION = "settlement-events", 7
 STORM_PARTITION = 10_000
 """The first partition of a storm, which no loop has."""
@@ -50,6 +55,13 @@ def renamed(record: SourceRecord, nth: int) -> SourceRecord:
     assert record.key is not None
     key, new = record.key, f"branch-loop{nth:03d}".encode()
     return record._replace(key=key.replace(name, new), partition=record.partition + 8 * nth)
+
+
+def until_the_largest(capture: Capture) -> list[SourceRecord]:
+    """Return the records of a recording until its generation with the largest record."""
+    recorded = list(capture.records())
+    last = max(recorded, key=lambda record: len(record.value or b""))
+    return [*(record for record in recorded if record.timestamp_ms < last.timestamp_ms), last]
 
 
 def commits(groups: int, at_ms: int, offset: int) -> Iterator[SourceRecord]:
@@ -99,9 +111,9 @@ def measured(warehouse: Path, given: argparse.Namespace) -> None:
     """Print a line for each minute: generations of the loops until then, rows of history that its last batch read, its
     median and longest batch, the seconds of processor time of a batch, memory.
     """
-    settings, capture = Settings(warehouse=warehouse), Capture(CAPTURES / LOOP)
+    settings, capture = Settings(warehouse=warehouse), Capture(CAPTURES / (EAGER if given.eager else LOOP))
     create_tables(None, warehouse, (*BRONZE, *SILVER, *REASSIGNMENT_TABLES, MARKS))
-    recorded = list(capture.records())
+    recorded = until_the_largest(capture) if given.eager else list(capture.records())
     begun = [renamed(record, nth) for nth in range(given.loops) for record in recorded]
     replay(None, settings, "bench", capture.meta, CaptureRecords(records=begun))
     each, batches = given.rate * given.batch_seconds, given.minutes * 60 // given.batch_seconds
@@ -130,6 +142,10 @@ def measured(warehouse: Path, given: argparse.Namespace) -> None:
                 flush=True,
             )
             took.clear()
+    for table in (GENERATIONS, GENERATION_MEMBERS, STALLS):
+        _, stored = files_and_bytes(warehouse, table)
+        rows = DeltaTable(table_path(warehouse, table)).to_pyarrow_dataset().count_rows()
+        print(f"{table.name}: {rows:,} rows, {stored / 1e6:.2f} MB")
 
 
 def main() -> None:
@@ -138,7 +154,9 @@ def main() -> None:
     parser.add_argument("--minutes", type=int, default=10)
     parser.add_argument("--batch-seconds", type=int, default=5)
     parser.add_argument("--calm", type=int, default=1_000, help="groups that only commit")
-    parser.add_argument("--loops", type=int, default=1)
+    loops = parser.add_mutually_exclusive_group()
+    loops.add_argument("--loops", type=int, default=1)
+    loops.add_argument("--eager", action="store_true", help="the loop of an eager consumer group")
     parser.add_argument("--storm", type=int, default=0, help="groups that commit and rebalance in turn")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="regroup-loop-") as folder:
