@@ -6,6 +6,7 @@ import itertools
 import signal
 import tempfile
 import threading
+import time
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from functools import partial
@@ -158,7 +159,9 @@ def run(_settings: Settings, args: argparse.Namespace) -> int:
             lab.create_topic(EVENTS_TOPIC)
             logs = ", ".join(str(log) for log in [*lab.broker_logs.values(), *lab.worker_logs])
             _print(f"bootstrap servers {lab.bootstrap_servers}, broker log {logs}; Ctrl-C stops it")
-            threading.Event().wait()
+            while True:
+                # Short, because Python sleeps on if a signal arrives just before a sleep begins.
+                time.sleep(1)
         except KeyboardInterrupt:
             _print("stopping")
     return 0
