@@ -72,6 +72,14 @@ def _of_reason(reason: str) -> ClientLibrary | None:
     return next((library for beginning, library in REASONS if reason.startswith(beginning)), None)
 
 
+def not_before(since: int, end: int | None) -> int | None:
+    """Return the end of a time that began at `since`, in milliseconds; None if it goes on.
+
+    The record of the end may have the time of another broker, whose clock is behind.
+    """
+    return None if end is None else max(since, end)
+
+
 def _member_row(
     g: Generation,
     member: Member,
@@ -85,8 +93,7 @@ def _member_row(
         "generation_id": g.number,
         "member_id": member.member_id,
         "valid_from_at": valid[0],
-        # The next record may have the time of another broker, whose clock is behind.
-        "valid_to_at": None if valid[1] is None else max(valid[0], valid[1]),
+        "valid_to_at": not_before(valid[0], valid[1]),
         "group_instance_id": member.group_instance_id,
         "client_id": member.client_id,
         "client_host": member.client_host,

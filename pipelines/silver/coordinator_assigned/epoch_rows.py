@@ -15,7 +15,7 @@ from pipelines.silver.coordinator_assigned.epochs import (
     TargetAssignment,
 )
 from pipelines.silver.history import Event, Resource
-from pipelines.silver.member_rows import resources
+from pipelines.silver.member_rows import not_before, resources
 from pipelines.silver.phases import NEAR_MS
 from pipelines.silver.triggers import Cause
 from schemas.coordinator_log import EventKind
@@ -156,8 +156,7 @@ def _member_row(epoch: Epoch, member: EpochMember, until: int | None, library: R
         "generation_id": epoch.number,
         "member_id": member_id,
         "valid_from_at": since,
-        # The next record may have the time of another broker, whose clock is behind.
-        "valid_to_at": None if end is None else max(since, end),
+        "valid_to_at": not_before(since, end),
         "group_instance_id": member.group_instance_id,
         "client_id": member.client_id,
         "client_host": member.client_host,
