@@ -24,7 +24,11 @@ TopicPartition = tuple[str, int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Behind:
-    """Lag at one poll: uncommitted records in `known` of the `of` partitions that the group had committed before."""
+    """Lag at one poll: uncommitted records in `known` of the `of` partitions that the group commits in the range.
+
+    A partition is not known if the poll lacks its end offset, for example because it has no leader, or if its topic was
+    not polled then; and before its first commit, and after its offset was deleted.
+    """
 
     at: int
     least: int
@@ -87,7 +91,7 @@ def _behind(at: int, ends: Mapping[TopicPartition, int], runs: Mapping[TopicPart
         least=sum(max(0, end - high) for end, (_, high) in committed),
         most=sum(max(0, end - low) for end, (low, _) in committed),
         known=len(committed),
-        of=len(mine),
+        of=len(runs),
     )
 
 

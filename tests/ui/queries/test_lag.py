@@ -45,6 +45,14 @@ def test_what_is_not_known_is_not_counted_and_shown() -> None:
     assert [] == lag_checks([looked(T + 1_000, p0=100)], [runs[0] | {"topic": "other"}])
 
 
+def test_partitions_and_topics_that_a_poll_lacks_make_its_lag_partial() -> None:
+    runs = [run(T, T, 90, 90), run(T, T, 40, 40, partition=1), run(T, T, 7, 7) | {"topic": "orders"}]
+    (without_leader,) = lag_checks([looked(T + 1_000, p0=100)], runs[:2])
+    assert "10 (1 of 2 partitions)" == str(without_leader)
+    (other_topic,) = lag_checks([looked(T + 1_000, p0=100, p1=40)], runs)
+    assert "10 (2 of 3 partitions)" == str(other_topic)
+
+
 def test_a_group_is_never_ahead_of_the_end() -> None:
     (found,) = lag_checks([looked(T + 1_000, p0=80)], [run(T, T, 90, 90)])
     assert (found.least, found.most) == (0, 0)
