@@ -108,4 +108,5 @@ def _committed(runs: Sequence[Row], at: int) -> tuple[int, int] | None:
         return run["last_committed_offset"], run["last_committed_offset"]
     before = run["before_last_commit_at"]
     low = run["before_last_committed_offset"] if before is not None and before <= at else run["first_committed_offset"]
-    return low, max(low, run["last_committed_offset"])
+    # The group may have gone back within the run.
+    return min(low, run["last_committed_offset"]), max(low, run["last_committed_offset"])

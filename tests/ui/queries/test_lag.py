@@ -53,6 +53,11 @@ def test_partitions_and_topics_that_a_poll_lacks_make_its_lag_partial() -> None:
     assert "10 (2 of 3 partitions)" == str(other_topic)
 
 
+def test_a_group_that_goes_back_within_a_run_has_both_offsets_as_bounds() -> None:
+    (found,) = lag_checks([looked(T + 5_000, p0=250)], [run(T, T + 10_000, 200, 50)])
+    assert (found.least, found.most) == (50, 200)
+
+
 def test_a_group_is_never_ahead_of_the_end() -> None:
     (found,) = lag_checks([looked(T + 1_000, p0=80)], [run(T, T, 90, 90)])
     assert (found.least, found.most) == (0, 0)
