@@ -1,6 +1,6 @@
 """One poll of a cluster through its Admin API: observations in the format of a capture's `admin.jsonl`.
 
-Unchanged data is reported only once. A refused call is also reported only once, as an `error`, and the poll continues,
+Unchanged data is reported once a day. A refused call is reported as often, as an `error`, and the poll continues,
 because every permission is optional.
 """
 
@@ -39,6 +39,8 @@ DESCRIBED_AT_ONCE = 200
 """Groups in one request, which bounds the size of its response."""
 NO_SUCH_GROUP = 69
 """GROUP_ID_NOT_FOUND: the group has been deleted since it was listed."""
+AGAIN_S = 86_400.0
+"""Seconds after which unchanged data is reported again: readers look at the last days, and old rows are deleted."""
 MOVING_S, RESTING_S = 1.0, 15.0
 """Seconds between two polls: while a partition is being reassigned, and otherwise."""
 
@@ -92,7 +94,7 @@ class Poller:
         self._limits = limits
         self._client: Client = connect(options)
         self._ends = EndOffsets(admin(options))
-        self._reported: dict[tuple[str, str], bytes] = {}
+        self._reported: dict[tuple[str, str], tuple[bytes, float]] = {}
         self._assigned: set[str] = set()
         self._moving: dict[str, list[int]] = {}
         self._ended: dict[str, float] = {}
@@ -140,12 +142,15 @@ class Poller:
         return self._seen
 
     def _report(self, kind: str, subject: str, body: Mapping[str, Any], *, always: bool = False) -> bool:
-        """Add the observation if it is new or `always` is set. Return whether it differs from an earlier one."""
+        """Add the observation if it is new, a day old, or `always` is set. Return whether it differs from an earlier
+        one.
+        """
         # Digests limit the memory, because bodies contain names of any length that clients choose.
         digest = blake2b(json.dumps(body, sort_keys=True).encode(errors="surrogatepass"), digest_size=16).digest()
-        before = self._reported.get((kind, subject))
-        if always or before != digest:
-            self._reported[kind, subject] = digest
+        before, at = self._reported.get((kind, subject), (None, 0.0))
+        now = time.monotonic()
+        if always or before != digest or now - at >= AGAIN_S:
+            self._reported[kind, subject] = digest, now
             self._seen.append({"observed_at_ms": _now_ms(), "source": SOURCE, "kind": kind, **body})
         return before is not None and before != digest
 

@@ -27,6 +27,7 @@ from jobs import up
 from jobs.config.clusters import Cluster
 from jobs.config.errors import UserError
 from jobs.config.settings import Settings
+from jobs.kafka import admin_poll
 from jobs.kafka.admin_client import translated
 from jobs.kafka.admin_poll import Poller
 from jobs.lab.broker import Broker
@@ -257,6 +258,30 @@ def test_a_missing_permission_is_named_once_and_the_rest_goes_on(tmp_path) -> No
     assert all("uthoriz" in why for why in poller.errors.values()), poller.errors
     assert ["seen"] == [each["topic"] for each in seen if each["kind"] == "topic"]
     assert wanted == {each["call"] for each in seen if each["kind"] == "error"}
+
+
+def test_what_has_not_changed_is_told_again_a_day_later(monkeypatch) -> None:
+    """Findings on `__consumer_offsets` look at seven days, and `maintain` deletes what is older than it should be."""
+    partition = {"partition_index": 0, "leader_id": -1, "replica_nodes": [1], "isr_nodes": []}
+    client = Mock()
+    client.brokers.return_value = [1]
+    client.list_partition_reassignments.return_value = {}
+    client.describe_topics.return_value = [
+        {"name": "__consumer_offsets", "error_code": 0, "topic_id": None, "partitions": [partition]}
+    ]
+    client.describe_configs.return_value = {"broker": {"1": {"min.insync.replicas": {"value": "2"}}}}
+    client.list_groups.return_value = []
+    clock = Mock(**{"time.return_value": 1_800_000_000.0, "monotonic.return_value": 1_000.0})
+    monkeypatch.setattr(admin_poll, "connect", lambda _: client)
+    monkeypatch.setattr(admin_poll, "admin", lambda _: Mock())
+    monkeypatch.setattr(admin_poll, "time", clock)
+    poller = Poller({})
+    kinds = ["reassignments", "topic", "broker_settings", "group_list"]
+    assert kinds == [each["kind"] for each in poller.poll()]
+    clock.monotonic.return_value += 60_000.0
+    assert ["reassignments"] == [each["kind"] for each in poller.poll()]
+    clock.monotonic.return_value += 60_000.0
+    assert kinds == [each["kind"] for each in poller.poll()]
 
 
 def test_a_cluster_that_does_not_answer_is_one_sentence(monkeypatch) -> None:
