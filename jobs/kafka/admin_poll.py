@@ -11,7 +11,7 @@ import time
 import uuid
 from base64 import urlsafe_b64encode
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
 from hashlib import blake2b
 from typing import Any
@@ -275,10 +275,12 @@ class Poller:
         """Report groups of every protocol type and state, and the members of groups that can be described."""
         listed: list[dict[str, Any]] = []
         coordinators: dict[str, int] = {}
+        is_complete = True
         for broker in self._brokers:
             found, why = attempt(partial(self._client.list_groups, broker_ids=[broker]))
             if why is not None:
                 self._failed("list_groups", why, f"broker {broker}")
+                is_complete = False
                 continue
             listed += found
             # A broker lists the groups that it coordinates.
@@ -296,15 +298,19 @@ class Poller:
         left_out = {"left_out": len(listed) - len(groups)} if len(groups) < len(listed) else {}
         self._report("group_list", "", {"groups": groups} | left_out)
         self._assigned = set()
-        known = {group["group_id"] for group in groups}
-        self._reported = {key: digest for key, digest in self._reported.items() if key[0] != "group" or key[1] in known}
-        self._ends.keep(known)
+        if is_complete:  # otherwise a missing group may still exist
+            self._forget_others({group["group_id"] for group in groups})
         for broker in self._brokers:
             its = [group for group in groups if coordinators[group["group_id"]] == broker]
             for group_type, members in MEMBERS.items():
                 of_type = [group for group in its if (group["type"] or CLASSIC) == group_type]
                 for first in range(0, len(of_type), DESCRIBED_AT_ONCE):
                     self._describe(broker, group_type, of_type[first : first + DESCRIBED_AT_ONCE], members)
+
+    def _forget_others(self, known: Collection[str]) -> None:
+        """Forget all groups but these."""
+        self._reported = {key: seen for key, seen in self._reported.items() if key[0] != "group" or key[1] in known}
+        self._ends.keep(known)
 
     def _describe(self, coordinator: int, group_type: str, groups: list[dict[str, Any]], members: Members) -> None:
         """Report the members of groups of one type that one broker coordinates."""

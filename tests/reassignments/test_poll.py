@@ -22,6 +22,7 @@ from confluent_kafka.admin import (
     ResourcePatternType,
     ResourceType,
 )
+from kafka.errors import KafkaConnectionError
 
 from jobs import up
 from jobs.config.clusters import Cluster
@@ -258,6 +259,37 @@ def test_a_missing_permission_is_named_once_and_the_rest_goes_on(tmp_path) -> No
     assert all("uthoriz" in why for why in poller.errors.values()), poller.errors
     assert ["seen"] == [each["topic"] for each in seen if each["kind"] == "topic"]
     assert wanted == {each["call"] for each in seen if each["kind"] == "error"}
+
+
+def test_a_group_whose_broker_did_not_answer_is_compared_with_the_poll_before(monkeypatch) -> None:
+    """Around a failure of the coordinator, the end offsets are kept as around any other change."""
+    topic = {"name": "read", "error_code": 0, "topic_id": None, "partitions": [
+        {"partition_index": 0, "leader_id": 1, "replica_nodes": [1], "isr_nodes": [1]}
+    ]}  # fmt: skip
+    listed = [{"group_id": "readers", "group_state": "Stable", "group_type": "consumer", "protocol_type": "consumer"}]
+    client = Mock(**{"brokers.return_value": [1], "list_partition_reassignments.return_value": {}})
+    client.describe_topics.return_value, client.describe_configs.return_value = [topic], {}
+    client.list_groups.side_effect = [listed, KafkaConnectionError("closed"), listed]
+    ends = Mock()
+    monkeypatch.setattr(admin_poll, "connect", lambda _: client)
+    monkeypatch.setattr(admin_poll, "admin", lambda _: ends)
+    poller, numbers = Poller({}), iter((5, 6, 7))
+
+    def polled(member_id: str) -> list[dict[str, int]]:
+        partitions = [Mock(topic_name="read", partitions=[0])]
+        member = Mock(member_id=member_id, instance_id=None, client_id="c", client_host="/h")
+        member.assignment.topic_partitions = partitions
+        group = Mock(group_id="readers", error_code=0, group_state="Stable", assignor_name="uniform", members=[member])
+        offset = next(numbers)
+        found = Mock(**{"result.return_value.offset": offset})
+        ends.list_offsets.side_effect = lambda wanted, **_: dict.fromkeys(wanted, found)
+        monkeypatch.setattr(admin_poll, "describe", lambda *_: [group])
+        poller._full_at = float("-inf")
+        return [each["ends"] for each in poller.poll() if each["kind"] == "end_offsets"]
+
+    assert [] == polled("one")
+    assert [] == polled("one")
+    assert [{"0": 6}, {"0": 7}] == polled("two")
 
 
 def test_what_has_not_changed_is_told_again_a_day_later(monkeypatch) -> None:
