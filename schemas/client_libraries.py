@@ -29,7 +29,8 @@ CLIENT_IDS: tuple[tuple[re.Pattern[str], Library], ...] = (
     # Before franz-go, because a program's name may begin with "kgo".
     (re.compile(r".+@.+ \(github\.com/segmentio/kafka-go\)"), Library.KAFKA_GO),
     (re.compile(r".+-StreamThread-\d+-consumer"), Library.STREAMS),
-    (re.compile(r"connector-consumer-.+-\d+|connect-.+"), Library.CONNECT),
+    # A sink's consumer. A worker, `connect-…`, has its own protocol type; a consumer of that name is an application.
+    (re.compile(r"connector-consumer-.+-\d+"), Library.CONNECT),
     (re.compile(r"consumer-.+-\d+"), Library.JAVA),
     (re.compile(r"rdkafka|karafka"), Library.LIBRDKAFKA),
     (re.compile(r"sarama"), Library.SARAMA),

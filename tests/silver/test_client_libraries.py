@@ -68,6 +68,15 @@ def shape(version: int, **more) -> MemberShape:
     return MemberShape(**known | more)
 
 
+def test_an_application_whose_name_begins_with_connect_is_no_connect_worker() -> None:
+    for found, sent in ((Library.JAVA, shape(3)), (Library.AIOKAFKA, shape(0))):
+        timeouts = (FACTS[found].session_ms, FACTS[found].rebalance_ms)
+        assert found == of_record(ClassicMember("consumer", "range", "connect-gateway", *timeouts, sent)).library
+    sink = of_record(ClassicMember("consumer", "range", "connector-consumer-orders-0", 45_000, 300_000, shape(3)))
+    assert Library.CONNECT == sink.library
+    assert Library.CONNECT == of_record(ClassicMember("connect", "sessioned", "c", 10_000, 60_000, None)).library
+
+
 DEFAULTS = [
     (Library.JAVA, "range", shape(3)), (Library.LIBRDKAFKA, "range", shape(3, rack="")),
     (Library.CONFLUENT_KAFKA_JAVASCRIPT, "roundrobin", shape(3, rack="")), (Library.FRANZ_GO, "range", shape(3)),
