@@ -13,8 +13,13 @@ EARLIER_MS = 3_600_000
 END_OFFSETS = """
 SELECT observed_at, body FROM admin_observations
 WHERE cluster = $cluster AND kind = 'end_offsets' AND observed_at >= $start AND observed_at < $end
-ORDER BY observed_at LIMIT $cap
+  AND split_part(subject, '#', 1) IN (
+      SELECT topic FROM offset_commits
+      WHERE cluster = $cluster AND group_id = $group AND last_commit_at >= $earlier AND first_commit_at < $end
+  )
+ORDER BY observed_at DESC LIMIT $cap
 """
+"""The newest polls of the group's topics. `replay` adds `#` and a number to the topic in `subject`."""
 
 COMMITTED = """
 SELECT topic, partition, is_tombstone, last_offset, first_commit_at, before_last_commit_at, last_commit_at,
@@ -30,11 +35,10 @@ class LagStore(GoldStore):
 
     def behind(self, cluster: str, group: str, window: Window) -> list[Behind]:
         """Return the lag at each poll in the window; empty if the poll kept no end offsets of the group's topics."""
-        polls = self._lake.query(
-            END_OFFSETS, ("admin_observations",), SAMPLES, {"cluster": cluster, **window_parameters(window)}
-        )
-        if not polls.rows:
-            return []
         wide = window_parameters(Window(window.start - EARLIER_MS, window.end, is_live=False))
         asked = {"cluster": cluster, "group": group, **wide}
+        ours = asked | window_parameters(window) | {"earlier": wide["start"]}
+        polls = self._lake.query(END_OFFSETS, ("admin_observations", "offset_commits"), SAMPLES, ours)
+        if not polls.rows:
+            return []
         return lag_checks(polls.rows, self._lake.query(COMMITTED, ("offset_commits",), RUNS, asked).rows)

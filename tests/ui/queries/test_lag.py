@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 
 from dashboards.pages import group, rebalance
+from dashboards.queries import lag_store
 from dashboards.queries.lag import Behind, lag_checks, lag_sentence
 from dashboards.queries.store import Store
-from dashboards.urlstate import parse
+from dashboards.urlstate import Window, parse
 from testing import sample
 from tests.ui.reading import words
 
@@ -101,3 +102,17 @@ def test_the_pages_of_a_group_and_of_its_rebalance_say_it_where_the_poll_looked(
     assert "400 at" in text
     text = words(group.render(store, parse("/group", f"?cluster={sample.CLUSTER}&group=imports-joiner&from=all"), now))
     assert "How far behind" not in text, "nobody looked"
+
+
+def test_many_polls_of_topics_of_other_groups_hide_none_of_its_own(tmp_path, lake, monkeypatch) -> None:
+    monkeypatch.setattr(lag_store, "SAMPLES", 2)
+    identity = {"cluster": sample.CLUSTER, "group_id": "g", "log_epoch": 0, "source_partition": 0, "first_offset": 0}
+    polls = [(T + at, f"other{at}", {}) for at in range(3)]
+    polls += [(T + 10 + at, f"bills#{at}", {"p0": 500 + at}) for at in range(3)]
+    seen = [
+        looked(at, **ends) | {"cluster": sample.CLUSTER, "source": "poll", "kind": "end_offsets", "subject": subject}
+        for at, subject, ends in polls
+    ]
+    sample.write(tmp_path, {"offset_commits": [run(T, T, 500, 500) | identity], "admin_observations": seen})
+    found = Store(lake(tmp_path)).behind(sample.CLUSTER, "g", Window(T, T + 60_000, is_live=False))
+    assert [(T + 11, 1), (T + 12, 2)] == [(each.at, each.most) for each in found], "the newest"
