@@ -19,8 +19,10 @@ from jobs.tables.changed_rows import TableSnapshot
 from pipelines.gold.storms.disturbances import Disturbance
 from schemas.states import Evidence
 
-VERSION = 6
-"""Increase this number with each change of the definition of a disturbance, or of its cached fields."""
+VERSION = 7
+"""Increase this number with each change of the definition of a disturbance, of its cached fields, or of how long it is
+cached.
+"""
 
 TYPES = {int: pa.int64(), int | None: pa.int64(), bool: pa.bool_()}
 SCHEMA = pa.schema(

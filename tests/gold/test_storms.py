@@ -7,6 +7,7 @@ import pytest
 from pipelines.gold.rebalance_causes import rebalance_causes
 from pipelines.gold.storms.cluster_storms import cluster_storms
 from pipelines.gold.storms.disturbances import Disturbance, disturbances
+from pipelines.gold.storms.incremental import StormScan
 from pipelines.gold.storms.storm_causes import DiagnosedRebalance, suspected
 from pipelines.gold.storms.storms import Storm, group_storms
 from schemas.silver import GENERATION_MEMBERS, GENERATIONS, GROUP_EVENTS
@@ -185,3 +186,25 @@ def test_simulated_storms_are_found_and_ordinary_days_page_nobody() -> None:
     figures = measure(calm_days=600, storms=24, groups=60, days=2, seed=7)
     assert figures.found >= 0.95 * figures.storms, figures.missed
     assert len(figures.false) <= 1
+
+
+def test_the_usual_rate_is_of_a_week_also_if_no_group_of_the_cluster_ever_had_a_storm() -> None:
+    orders = group()
+    for day in range(7):
+        for ref in range(5):
+            orders.do(START + day * DAY + ref * 3 * HOUR, "poll_timeout", 1, 5 * SECOND)
+    evening = START + 6 * DAY + 20 * HOUR
+    for ref in range(3):
+        orders.do(evening + ref * 7 * MINUTE, "poll_timeout", 1, 5 * SECOND)
+    every = disturbed(orders)
+
+    def scanned(since: int, found: list[Disturbance]) -> tuple[StormScan, list[Storm]]:
+        scan = StormScan(cluster="kafka", stored=[], since_ms=since, first_seen_at={orders.group_id: START})
+        scan.find_cluster_storms([s for s in found if s.at >= scan.lately])
+        return scan, scan.storms({orders.group_id: found})
+
+    first, storms = scanned(evening - HOUR, [s for s in every if s.at < evening])
+    assert storms == []
+    assert scanned(evening - HOUR, every)[1] == [], "three at such a rate are chance"
+    kept = [s for s in every if s.at >= first.kept]
+    assert scanned(evening - HOUR, kept)[1] == [], "the check before kept the whole week"
