@@ -49,7 +49,7 @@ def of_week(text: str, now_ms: int) -> ReportRange:
         ValueError: with a sentence, if it is not, or the week has not begun.
     """
     try:
-        is_number = text.isascii() and text.isdecimal() and int(text[:9]) <= MOST_WEEKS
+        is_number = text.isascii() and text.isdecimal() and len(text) < 10 and int(text) <= MOST_WEEKS
         week = week_at(now_ms, int(text)) if is_number else week_named(text)
     except ValueError:
         raise ValueError(f"{text[:40]!r} names no week: write {WEEK_FORM}.") from None
@@ -72,7 +72,8 @@ def _of(week: Week, now_ms: int) -> ReportRange:
     past = max(1, now_ms - week.start)
     return ReportRange(
         Window(week.start, week.start + past, is_live=False),
-        Window(before.start, before.start + past, is_live=False),
+        # A week in which clocks are set back is an hour longer than the one before.
+        Window(before.start, min(before.start + past, before.end), is_live=False),
         week.name,
     )
 

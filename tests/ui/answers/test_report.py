@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import re
 import time
+from datetime import UTC, datetime
 from html.parser import HTMLParser
 
 import pytest
 
 from dashboards.answers.blocks import Heading, Paragraph, TextTable, html, markdown
 from dashboards.answers.report import blocks, report, report_values
-from dashboards.answers.weekly import of_week
+from dashboards.answers.weekly import in_zone, of_week
 from dashboards.lake.lake import LocalLake
 from dashboards.queries.store import Store
 from dashboards.teams import Teams
@@ -187,6 +188,7 @@ def test_a_calendar_week_is_one_option(clusters, settings, capsys):
         (("--week", "47"), None),
         (("--week", "521"), "'521' names no week: write a name such as 2026-W47"),
         (("--week", "2026-W54"), "names no week"),
+        (("--week", "000000000999999999999"), "names no week"),
         (("--week", "9999-W01"), "names no week"),
         (("--week", "2200-W01"), "The week 2200-W01 has not begun."),
         (("--zone", "Mars"), "There is no zone 'Mars'"),
@@ -208,6 +210,13 @@ def test_this_week_is_compared_with_the_same_part_of_the_week_before():
     assert found.window.end == now_ms
     assert found.before.width == found.window.width < 7 * 86_400_000
     assert found.window.start - found.before.start == 7 * 86_400_000
+
+
+def test_the_week_before_ends_before_one_in_which_clocks_are_set_back():
+    with in_zone("Europe/Berlin"):
+        found = of_week("0", round(datetime(2026, 10, 25, 22, 30, tzinfo=UTC).timestamp() * 1000))
+    assert "2026-W43" == found.name
+    assert found.before.end == found.window.start
 
 
 def test_what_is_not_analyzed_is_in_no_sum_by_cause_and_is_said(tmp_path, now):
