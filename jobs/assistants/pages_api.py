@@ -29,7 +29,10 @@ def valid_address(address: str) -> str:
     Raises:
         UserError: it is no address of HTTP.
     """
-    parts = urlsplit(address)
+    try:
+        parts = urlsplit(address)
+    except ValueError:  # an IPv6 address without its second bracket
+        parts = urlsplit("")
     if parts.scheme not in {"http", "https"} or not parts.netloc or parts.query or parts.fragment:
         raise UserError(f"--pages {address!r} must be an address such as https://regroup.example.org.")
     return address.rstrip("/")

@@ -61,7 +61,7 @@ def test_an_assistant_can_ask_pages(address) -> None:
     assert (True, "There is no group none") == (unknown.is_error, unknown.content[0].text[:22])
 
 
-@pytest.mark.parametrize("pages", ["regroup.example", "file:///etc/passwd", "http://a?b=c"])
+@pytest.mark.parametrize("pages", ["regroup.example", "file:///etc/passwd", "http://a?b=c", "http://[::1"])
 def test_pages_have_an_address(pages, capsys, tmp_path) -> None:
     assert 2 == main(["mcp", "--pages", pages, "--warehouse", str(tmp_path)])
     assert "must be an address such as https://regroup.example.org." in capsys.readouterr().err
