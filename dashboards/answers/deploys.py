@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from dashboards.answers.why import NoAnswerError, group_of, known_span
+from dashboards.answers.why import NoAnswerError, group_of, known_span, require_cluster
 from dashboards.answers.written import WIDTH, at, columns, newest_records, not_known, old_record, wrapped
 from dashboards.lake.lake import Lake, Row
 from dashboards.queries.deploy_store import DEPLOY_ROWS, DeployStore
@@ -58,7 +58,7 @@ def deploys(lake: Lake, window: Window | None, *, group: str | None = None, clus
     """Return the deploys of all groups or one; without a range, all that are known.
 
     Raises:
-        NoAnswerError: no group is known, or not this one, or deploys were never analyzed.
+        NoAnswerError: no group is known, or not this one or this cluster, or deploys were never analyzed.
         LakeError: the tables cannot be read.
     """
     store = Store(lake)
@@ -66,9 +66,12 @@ def deploys(lake: Lake, window: Window | None, *, group: str | None = None, clus
     row = None if group is None else group_of(store, group, cluster)
     _require_analyzed(store)
     view, asked = window or seen.whole, DeployStore(lake)
-    found = asked.deploys(view) if row is None else asked.of_group(row["cluster"], row["group_id"], view)
-    rows = [each for each in found.rows if row is not None or cluster in ("", each["cluster"])]
-    return Deploys(window=view, group=row, rows=rows, seen=seen, is_whole=len(found.rows) < DEPLOY_ROWS)
+    if row is None:
+        require_cluster(seen, cluster)
+        rows = asked.deploys(view, cluster=cluster).rows
+    else:
+        rows = asked.of_group(row["cluster"], row["group_id"], view).rows
+    return Deploys(window=view, group=row, rows=rows, seen=seen, is_whole=len(rows) < DEPLOY_ROWS)
 
 
 def compared_deploys(lake: Lake, group: str, *, cluster: str = "") -> ComparedDeploys:

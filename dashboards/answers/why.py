@@ -129,6 +129,14 @@ def known_span(store: Store) -> KnownSpan:
     return seen
 
 
+def require_cluster(seen: KnownSpan, cluster: str) -> None:
+    """Raise `NoAnswerError` if `cluster` is a name, and no cluster has it."""
+    if cluster and cluster not in seen.until:
+        raise NoAnswerError(
+            f"There is no cluster {visible(cluster, 60)}: --cluster is one of {_listed(sorted(seen.until))}."
+        )
+
+
 def group_of(store: Store, group: str, cluster: str) -> Row:
     """Return the row of a group. `cluster` may be empty if only one cluster has the group.
 
@@ -136,10 +144,7 @@ def group_of(store: Store, group: str, cluster: str) -> Row:
         NoAnswerError: there is no such group, or several clusters have it.
     """
     seen = known_span(store)
-    if cluster and cluster not in seen.until:
-        raise NoAnswerError(
-            f"There is no cluster {visible(cluster, 60)}: --cluster is one of {_listed(sorted(seen.until))}."
-        )
+    require_cluster(seen, cluster)
     rows = [row for name in sorted(seen.until) if cluster in ("", name) and (row := store.group(name, group))]
     shown = visible(group, 120)
     if len(rows) > 1:

@@ -24,6 +24,7 @@ ORDER BY shown.started_at DESC, shown.cluster, shown.group_id LIMIT $cap
 OF_ALL = f"""
 WITH shown AS (
     SELECT * FROM deploys WHERE started_at >= $start AND started_at < $end AND contains(lower(group_id), lower($q))
+      AND ($cluster = '' OR cluster = $cluster)
     ORDER BY started_at DESC, cluster, group_id LIMIT {DEPLOY_ROWS}
 )
 {WITH_EARLIER}
@@ -60,9 +61,13 @@ class DeployStore:
     def __init__(self, lake: Lake) -> None:
         self._lake = lake
 
-    def deploys(self, window: Window, q: str = "") -> Rows:
-        """Return the deploys that began in the window, of groups whose id contains `q`, newest first."""
-        return self._lake.query(OF_ALL, ("deploys",), DEPLOY_ROWS, {"q": q, **window_parameters(window)})
+    def deploys(self, window: Window, q: str = "", cluster: str = "") -> Rows:
+        """Return the deploys that began in the window, newest first.
+
+        They are of groups whose id contains `q`, in one cluster or, if its name is empty, in all.
+        """
+        asked: dict[str, Parameter] = {"q": q, "cluster": cluster}
+        return self._lake.query(OF_ALL, ("deploys",), DEPLOY_ROWS, {**asked, **window_parameters(window)})
 
     def of_group(self, cluster: str, group: str, window: Window | None = None, rows: int = DEPLOY_ROWS) -> Rows:
         """Return the deploys of a group that began in the window, or at any time, newest first."""

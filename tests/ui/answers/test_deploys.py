@@ -11,6 +11,7 @@ import pytest
 from dashboards.answers.deploys import compared_deploys, compared_text, deploys, deploys_text
 from dashboards.answers.why import NoAnswerError
 from dashboards.lake.lake import LocalLake
+from dashboards.queries.deploy_store import DEPLOY_ROWS
 from dashboards.urlstate import Window
 from jobs.cli import main
 from testing import sample
@@ -75,6 +76,21 @@ def test_the_command_prints_text_and_json_with_exit_codes(recorded, capsys) -> N
     assert "--compare needs a group" in capsys.readouterr().err
     assert 2 == main(["deploys", "nobody", *here])
     assert "There is no group nobody" in capsys.readouterr().err
+
+
+def test_deploys_of_one_cluster_are_read_although_others_have_more_than_are_read(tmp_path, now) -> None:
+    rows = sample.everyday(now)
+    [mine, *_] = rows["deploys"]
+    other = rows["groups"][0] | {"cluster": "busy"}
+    many = [mine | {"cluster": "busy", "started_at": now - ref} for ref in range(1, DEPLOY_ROWS + 2)]
+    quiet = mine | {"started_at": now - 3_600_000}
+    sample.write(tmp_path, rows | {"deploys": [quiet, *many], "groups": [*rows["groups"], other]})
+    window = Window(now - 86_400_000, now, is_live=False)
+    found = deploys(LocalLake(tmp_path), window, cluster=mine["cluster"])
+    assert [quiet["started_at"]] == [row["started_at"] for row in found.rows]
+    assert found.is_whole
+    with pytest.raises(NoAnswerError, match="There is no cluster bussy"):
+        deploys(LocalLake(tmp_path), window, cluster="bussy")
 
 
 def test_a_warehouse_without_the_table_says_what_to_run(tmp_path, now) -> None:
