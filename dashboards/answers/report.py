@@ -174,9 +174,14 @@ def blocks(found: Report, *, now_ms: int, stale_ms: int) -> Iterator[Block]:
 def title(found: Report) -> str:
     """Return what the report is about: its team, its week, and its range."""
     first, last = (instant(ms)[:16] for ms in (found.window.start, found.window.end))
-    of = "" if not found.team else " of groups without a team" if found.team == NO_TEAM else f" of team {found.team}"
+    of = of_team(found)
     span = f"from {first} to {last} {zone()}"
     return f"Rebalances{of} in week {found.week}, {span}" if found.week else f"Rebalances{of} {span}"
+
+
+def of_team(found: Report) -> str:
+    """Return the words that name the report's groups after `Rebalances`; empty for all groups."""
+    return "" if not found.team else " of groups without a team" if found.team == NO_TEAM else f" of team {found.team}"
 
 
 def pending_sentence(found: Report) -> str:

@@ -15,7 +15,7 @@ from functools import cache, partial
 
 from dashboards.answers.blocks import Block, Heading, Links, Paragraph, html
 from dashboards.answers.plain import plain_text
-from dashboards.answers.report import Report, blocks, report, title
+from dashboards.answers.report import Report, blocks, of_team, report, title
 from dashboards.answers.weekly import in_zone
 from dashboards.answers.why import NoAnswerError
 from dashboards.lake.lake import Lake, LakeError
@@ -183,7 +183,7 @@ class WeeklyReports:
 
 def _subject(found: Report) -> str:
     """Return the main figures of the report in one line, without any name but the team's."""
-    of = f" of team {found.team}" if found.team else ""
+    of = of_team(found)
     if not found.is_observed:
         return f"Rebalances{of} in week {found.week}: not observed"
     totals = found.totals

@@ -146,6 +146,13 @@ def test_where_only_spark_reads_and_writes_the_tables_it_says_the_same_and_is_se
     assert here == there
 
 
+def test_a_report_of_groups_without_a_team_says_so_in_its_first_line(settings, history, received) -> None:
+    webhook = ReportWebhook(name="the rest", url="env:CHAT", team="none")
+    sender(replace(settings, report=WeeklyReport(webhooks=(webhook,))), history).round(DUE)
+    (message,) = received.bodies("/services/secret")
+    assert message["text"].startswith("Rebalances of groups without a team in week 2026-W47: ")
+
+
 def test_the_message_of_a_chat_has_the_week_within_slacks_limits(settings, history, received) -> None:
     sender(settings, history).round(DUE)
     whole, of_team = received.bodies("/services/secret")
