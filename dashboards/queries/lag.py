@@ -21,13 +21,19 @@ from schemas.written import count
 TopicPartition = tuple[str, int]
 """Topic and partition."""
 
+AHEAD_MS = 15_000
+"""A commit may be ahead of an end offset that was read shortly before it. An older one is of a recreated topic, or of
+a log that lost records, so nobody knows where the group will go on.
+"""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Behind:
     """Lag at one poll: uncommitted records in `known` of the `of` partitions that the group commits in the range.
 
     A partition is not known if the poll lacks its end offset, for example because it has no leader, or if its topic was
-    not polled then; and before its first commit, and after its offset was deleted.
+    not polled then; before its first commit, and after its offset was deleted; and if its committed offset is not in
+    the log any more.
     """
 
     at: int
@@ -82,7 +88,7 @@ def _runs(commits: Iterable[Row]) -> dict[TopicPartition, list[Row]]:
 
 def _behind(at: int, ends: Mapping[TopicPartition, int], runs: Mapping[TopicPartition, Sequence[Row]]) -> Behind | None:
     mine = [(partition, end) for partition, end in ends.items() if partition in runs]
-    committed = [(end, found) for partition, end in mine if (found := _committed(runs[partition], at)) is not None]
+    committed = [(end, found) for partition, end in mine if (found := _committed(runs[partition], at, end)) is not None]
     if not committed:
         return None
     return Behind(
@@ -95,17 +101,18 @@ def _behind(at: int, ends: Mapping[TopicPartition, int], runs: Mapping[TopicPart
     )
 
 
-def _committed(runs: Sequence[Row], at: int) -> tuple[int, int] | None:
-    """Return the lowest and highest offset that may have been the last commit at `at`.
+def _committed(runs: Sequence[Row], at: int, end: int) -> tuple[int, int] | None:
+    """Return the lowest and highest offset that may have been the last commit at `at`, when the log ended at `end`.
 
-    Return None before the first commit and after a tombstone.
+    Return None before the first commit, after a tombstone, and if the log ends before the committed offset.
     """
     number = bisect_right(runs, at, key=lambda row: row["first_commit_at"])
     if not number or runs[number - 1]["is_tombstone"]:
         return None
     run = runs[number - 1]
     if run["last_commit_at"] <= at:
-        return run["last_committed_offset"], run["last_committed_offset"]
+        is_beyond = run["last_committed_offset"] > end and at - run["last_commit_at"] > AHEAD_MS
+        return None if is_beyond else (run["last_committed_offset"], run["last_committed_offset"])
     before = run["before_last_commit_at"]
     low = run["before_last_committed_offset"] if before is not None and before <= at else run["first_committed_offset"]
     # The group may have gone back within the run.

@@ -64,6 +64,13 @@ def test_a_group_is_never_ahead_of_the_end() -> None:
     assert (found.least, found.most) == (0, 0)
 
 
+def test_the_lag_behind_a_recreated_topic_is_not_known() -> None:
+    runs = [run(T, T, 90, 90), run(T, T, 40, 40, partition=1)]
+    (found,) = lag_checks([looked(T + 60_000, p0=3, p1=50)], runs)
+    assert "10 (1 of 2 partitions)" == str(found)
+    assert [] == lag_checks([looked(T + 60_000, p0=3)], runs[:1])
+
+
 def test_the_sentence_tells_the_first_the_farthest_and_the_last_look() -> None:
     styles = [Behind(at=T + n * 15_000, least=n_least, most=n_most, known=1, of=1)
              for n, (n_least, n_most) in enumerate([(5, 5), (900, 1_200), (300, 300), (4, 4)])]  # fmt: skip
