@@ -66,6 +66,11 @@ def folder(tmp_path_factory, now) -> Path:
         "group_list": {},
     }
     rows["admin_observations"] = [printed | {"kind": kind, "body": json.dumps(body)} for kind, body in bodies.items()]
+    committed = {"cluster": sample.CLUSTER, "group_id": "billing-worker", "topic": "orders", "partition": 0}
+    place = {"log_epoch": 0, "source_partition": 0, "first_offset": 0, "last_offset": 0, "is_tombstone": False}
+    times = {"first_commit_at": now - 90_000, "last_commit_at": now - 90_000}
+    offsets = {"first_committed_offset": 5, "last_committed_offset": 5}
+    rows["offset_commits"] = [committed | place | times | offsets]
     rows["generations"][0] |= {"not_costed": "too_large", "resources_not_costed": 250_000}
     limit = {"limit_name": "max_groups", "cluster": sample.CLUSTER, "reached_at": now, "allowed": 10, "groups": 3}
     rows["limits_reached"] = [limit | {"example": HOSTILE[0]}]
