@@ -114,7 +114,8 @@ FACTS: dict[Library, LibraryFacts] = {
     Library.CONFLUENT_KAFKA_JAVASCRIPT: LibraryFacts(
         "0.1.9", "any", "1.6", 30_000, 3_000, 600_000, "leave", repeats_commits=False
     ),
-    Library.SARAMA: LibraryFacts("1.60.1", "1.34", None, 10_000, 3_000, 60_000, "none", repeats_commits=False),
+    # 1.60.1 has the assignor, but only 1.61 keeps claims across a rebalance.
+    Library.SARAMA: LibraryFacts("1.61", "1.34", None, 10_000, 3_000, 60_000, "none", repeats_commits=False),
     Library.FRANZ_GO: LibraryFacts("any", "any", "1.22", 45_000, 3_000, 60_000, "none", repeats_commits=False),
     Library.KAFKA_GO: LibraryFacts(None, None, None, 30_000, 3_000, 30_000, "none", repeats_commits=False),
     Library.KAFKAJS: LibraryFacts(
