@@ -82,16 +82,18 @@ class TopicRecords:
             for partition, (low, high) in self._ends().items():
                 if partition not in self._position and self._has_all:
                     # Added since the last check, so all of its records are new.
-                    self._position[partition] = low if self._selection.start is None else self._selection.start
+                    self._position[partition], self._end[partition] = self._begin(low), low
                     self._chosen.append(partition)
                 if partition in self._position:
-                    if high < self._position[partition]:
+                    # A selected first offset may be beyond the end of the log.
+                    if high < min(self._position[partition], self._end[partition]):
                         self._on_gap(f"partition {partition} has become shorter: it is read again from its beginning")
                         self._position[partition] = low
                     self._end[partition] = high
 
     @property
     def _has_all(self) -> bool:
+        """Whether the records of all partitions are selected."""
         return self._selection.partition is None and self._selection.group is None
 
     def _is_done(self) -> bool:
@@ -135,8 +137,9 @@ class TopicRecords:
         return [chosen]
 
     def _first(self, low: int, high: int) -> int:
-        if self._selection.is_from_end:
-            return high
+        return high if self._selection.is_from_end else self._begin(low)
+
+    def _begin(self, low: int) -> int:
         return low if self._selection.start is None else max(low, self._selection.start)
 
     def _positions_since(self, ends: Mapping[int, tuple[int, int]], since_ms: int) -> dict[int, int]:

@@ -17,6 +17,7 @@ from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 from jobs.captures.recording import Capture
 from jobs.cli import main
 from jobs.kafka.kafka_client import topic_ends
+from jobs.kafka.topic_records import Selection, TopicRecords
 from pipelines import limits
 from pipelines.decoding import record_batches
 from pipelines.decoding.group_partition import partition_of
@@ -143,6 +144,17 @@ def test_following_goes_on_with_what_comes_also_in_new_partitions(topic) -> None
             assert 0 == process.wait(120)
         finally:
             process.kill()
+
+
+def test_following_from_an_offset_beyond_the_end_waits_for_it(topic) -> None:
+    topic.write([commit(0), commit(1)])
+    gaps: list[str] = []
+    options, chosen = {"bootstrap.servers": topic.servers}, Selection(partition=0, start=3)
+    records = TopicRecords(options, topic.name, chosen, gaps.append).follow()
+    assert [None, None] == [next(records), next(records)]
+    topic.write([commit(n) for n in range(2, 5)])
+    found = next(filter(None, records))
+    assert (3, []) == (found.offset, gaps)
 
 
 def test_a_reader_that_leaves_ends_the_command_in_silence(topic) -> None:
