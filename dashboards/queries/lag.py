@@ -21,7 +21,7 @@ from schemas.written import count
 TopicPartition = tuple[str, int]
 """Topic and partition."""
 
-AHEAD_MS = 15_000
+BEYOND_END_MS = 15_000
 """A commit may be ahead of an end offset that was read shortly before it. An older one is of a recreated topic, or of
 a log that lost records, so nobody knows where the group will go on.
 """
@@ -111,7 +111,7 @@ def _committed(runs: Sequence[Row], at: int, end: int) -> tuple[int, int] | None
         return None
     run = runs[number - 1]
     if run["last_commit_at"] <= at:
-        is_beyond = run["last_committed_offset"] > end and at - run["last_commit_at"] > AHEAD_MS
+        is_beyond = run["last_committed_offset"] > end and at - run["last_commit_at"] > BEYOND_END_MS
         return None if is_beyond else (run["last_committed_offset"], run["last_committed_offset"])
     before = run["before_last_commit_at"]
     low = run["before_last_committed_offset"] if before is not None and before <= at else run["first_committed_offset"]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dashboards.queries.gold_store import GoldStore, window_parameters
+from dashboards.lake.lake import Parameter, moment
+from dashboards.queries.gold_store import GoldStore
 from dashboards.queries.lag import Behind, lag_checks
 from dashboards.urlstate import Window
 
@@ -25,7 +26,7 @@ COMMITTED = """
 SELECT topic, partition, is_tombstone, last_offset, first_commit_at, before_last_commit_at, last_commit_at,
        first_committed_offset, before_last_committed_offset, last_committed_offset
 FROM offset_commits
-WHERE cluster = $cluster AND group_id = $group AND last_commit_at >= $start AND first_commit_at < $end
+WHERE cluster = $cluster AND group_id = $group AND last_commit_at >= $earlier AND first_commit_at < $end
 ORDER BY last_commit_at DESC LIMIT $cap
 """
 
@@ -35,10 +36,10 @@ class LagStore(GoldStore):
 
     def behind(self, cluster: str, group: str, window: Window) -> list[Behind]:
         """Return the lag at each poll in the window; empty if the poll kept no end offsets of the group's topics."""
-        wide = window_parameters(Window(window.start - EARLIER_MS, window.end, is_live=False))
-        asked = {"cluster": cluster, "group": group, **wide}
-        ours = asked | window_parameters(window) | {"earlier": wide["start"]}
-        polls = self._lake.query(END_OFFSETS, ("admin_observations", "offset_commits"), SAMPLES, ours)
+        asked: dict[str, Parameter] = {"cluster": cluster, "group": group, "end": moment(window.end)}
+        asked["earlier"] = moment(window.start - EARLIER_MS)
+        of_polls = asked | {"start": moment(window.start)}
+        polls = self._lake.query(END_OFFSETS, ("admin_observations", "offset_commits"), SAMPLES, of_polls)
         if not polls.rows:
             return []
         return lag_checks(polls.rows, self._lake.query(COMMITTED, ("offset_commits",), RUNS, asked).rows)
