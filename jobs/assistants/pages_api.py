@@ -13,6 +13,7 @@ from urllib.request import Request, build_opener
 from dashboards.answers.questions.question import API, ApiQuestion
 from jobs.alerting.http_post import NoRedirect
 from jobs.config.errors import UserError, one_line
+from jobs.config.value_checks import is_http_address
 
 LONGEST_S = 60.0
 LARGEST = 32 * 1024 * 1024
@@ -29,11 +30,7 @@ def valid_address(address: str) -> str:
     Raises:
         UserError: it is no address of HTTP.
     """
-    try:
-        parts = urlsplit(address)
-    except ValueError:  # an IPv6 address without its second bracket
-        parts = urlsplit("")
-    if parts.scheme not in {"http", "https"} or not parts.netloc or parts.query or parts.fragment:
+    if not is_http_address(address) or urlsplit(address).query or urlsplit(address).fragment:
         raise UserError(f"--pages {address!r} must be an address such as https://regroup.example.org.")
     return address.rstrip("/")
 

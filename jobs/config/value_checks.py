@@ -40,13 +40,14 @@ def refuse_impossible(values: Mapping[str, Any]) -> None:
         if values.get(key, 1) < 1:
             raise UserError(f"The setting {key} must be a whole number of at least 1, but is {values[key]}.")
     for key in ("dashboard_url", "runbook_url"):
-        if values.get(key) and not _is_address(values[key]):
+        if values.get(key) and not is_http_address(values[key]):
             raise UserError(
                 f"The setting {key} must be an address with http:// or https:// and a host, but is {values[key]!r}."
             )
 
 
-def _is_address(value: str) -> bool:
+def is_http_address(value: str) -> bool:
+    """Return whether a text is an address with http or https and a host, and with a valid port if it has one."""
     try:
         parts = urlsplit(value)
         return parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port is None or parts.port > 0)
