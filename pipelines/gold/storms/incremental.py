@@ -46,8 +46,7 @@ class StormScan:
     @property
     def kept(self) -> int:
         """Time from which disturbances will be needed in a later check, also by groups without a stored storm."""
-        without_storm = self.fleet_since - BASELINE_MS - WINDOW_MS
-        return min([without_storm, *(self.needed(group) for group in self._rows)])
+        return min([self.fleet_since, *map(self._since, self._rows)]) - BASELINE_MS - WINDOW_MS
 
     def needed(self, group_id: str) -> int:
         """Return the time from which the disturbances of this group are needed."""
