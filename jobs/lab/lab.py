@@ -160,7 +160,7 @@ def run(_settings: Settings, args: argparse.Namespace) -> int:
             logs = ", ".join(str(log) for log in [*lab.broker_logs.values(), *lab.worker_logs])
             _print(f"bootstrap servers {lab.bootstrap_servers}, broker log {logs}; Ctrl-C stops it")
             while True:
-                # Short, because Python sleeps on if a signal arrives just before a sleep begins.
+                # Short, because Python keeps sleeping if a signal arrives just before a sleep begins.
                 time.sleep(1)
         except KeyboardInterrupt:
             _print("stopping")

@@ -64,7 +64,7 @@ def work():
 if __name__ == "__main__":
     try:
         threading.Thread(target=work).start()
-        # In short waits, because Python waits on if a signal arrives just before a wait begins.
+        # In short waits, because Python keeps waiting if a signal arrives just before a wait begins.
         while not ended.wait(0.1):
             pass
     except KeyboardInterrupt:

@@ -292,8 +292,8 @@ def test_a_group_whose_broker_did_not_answer_is_compared_with_the_poll_before(mo
     assert [{"0": 6}, {"0": 7}] == polled("two")
 
 
-def test_what_has_not_changed_is_told_again_a_day_later(monkeypatch) -> None:
-    """Findings on `__consumer_offsets` look at seven days, and `maintain` deletes what is older than it should be."""
+def test_unchanged_data_is_reported_again_a_day_later(monkeypatch) -> None:
+    """Findings on `__consumer_offsets` look back seven days, and `maintain` deletes older observations."""
     partition = {"partition_index": 0, "leader_id": -1, "replica_nodes": [1], "isr_nodes": []}
     client = Mock()
     client.brokers.return_value = [1]
