@@ -10,30 +10,53 @@ from threading import Thread
 from jobs.spark.lost_worker import LATE
 
 TRACEBACK = "Traceback (most recent call last):"
+STREAM = 'Exception in thread "stream execution thread for '
 INCUBATOR = "WARNING: Using incubator modules: jdk.incubator.vector"
 """The JVM prints this line at each start, because Spark uses the module."""
+
+STOPPED = ("BrokenPipeError: ", "ConnectionResetError: ")
+"""Ends of the traceback of a worker whose task was stopped: it cannot send its answer."""
+
+OVERFLOW = "java.lang.StackOverflowError"
+"""When a stream is stopped while its batch fails, Spark looks for known errors in the text of the failure, with an
+expression that needs a stack frame for each character (`StreamExecution.isInterruptionException`).
+"""
 
 
 def passed_on(lines: Iterable[str]) -> Iterator[str]:
     """Return the lines that are passed on.
 
-    The traceback of a Python worker that connected too late is left out: the stream or task that waited for it fails
-    too, and its failure is reported in one line.
+    Three traces are left out. A Python worker connected too late, or its task was stopped: the stream or task that
+    waited for it fails too, and its failure is reported in one line. A stream was stopped while its batch failed: the
+    failure that stopped it is reported.
     """
-    traceback: list[str] = []
+    trace: list[str] = []
     for line in lines:
-        if line.startswith(TRACEBACK):
-            yield from traceback
-            traceback = [line]
-        elif traceback and (line.startswith((" ", "\t")) or not line.strip()):
-            traceback.append(line)
-        elif traceback:
-            if not LATE.search(line):
-                yield from (*traceback, line)
-            traceback = []
-        elif line.strip() != INCUBATOR:
-            yield line
-    yield from traceback
+        if line.startswith((TRACEBACK, STREAM)):
+            yield from _unless_reported(trace)
+            trace = [line]
+        elif trace and (line.startswith((" ", "\t")) or not line.strip()):
+            trace.append(line)
+        elif trace and trace[0].startswith(TRACEBACK):
+            yield from _unless_reported([*trace, line])
+            trace = []
+        else:
+            yield from _unless_reported(trace)
+            trace = []
+            if line.strip() != INCUBATOR:
+                yield line
+    yield from _unless_reported(trace)
+
+
+def _unless_reported(trace: list[str]) -> list[str]:
+    if not trace:
+        return trace
+    if trace[0].startswith(STREAM):
+        is_reported = OVERFLOW in trace[0] and "java.util.regex" in trace[-1]
+    else:
+        is_of_worker = any("pyspark/daemon.py" in line for line in trace)
+        is_reported = LATE.search(trace[-1]) is not None or (is_of_worker and trace[-1].startswith(STOPPED))
+    return [] if is_reported else trace
 
 
 @contextmanager

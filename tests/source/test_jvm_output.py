@@ -1,4 +1,4 @@
-"""The output of the JVM and its Python workers: only tracebacks of workers that connected too late are dropped."""
+"""The output of the JVM and its Python workers: only traces of failures that are reported otherwise are dropped."""
 
 from __future__ import annotations
 
@@ -20,6 +20,14 @@ Traceback (most recent call last):
   File "worker.py", line 1, in main
 ValueError: broken
 """
+STOPPED = """\
+Traceback (most recent call last):
+  File "/lib/python3.11/site-packages/pyspark/daemon.py", line 95, in worker
+    outfile.flush()
+BrokenPipeError: [Errno 32] Broken pipe
+"""
+FRAMES = "\tat java.base/java.util.regex.Pattern$Loop.match(Pattern.java:4898)\n" * 1024
+OVERFLOW = f'Exception in thread "stream execution thread for lab [id = 1]" java.lang.StackOverflowError\n{FRAMES}'
 
 
 def passed(text: str) -> str:
@@ -29,6 +37,20 @@ def passed(text: str) -> str:
 def test_the_traceback_of_a_late_worker_is_left_out():
     assert "" == passed(LATE + LATE)
     assert "before\nafter\n" == passed(f"before\n{LATE}after\n")
+
+
+def test_the_traces_of_a_stopped_stream_are_left_out():
+    assert "before\nafter\n" == passed(f"before\n{STOPPED}{OVERFLOW}after\n")
+    assert "after\n" == passed(f"{OVERFLOW}{LATE}{OVERFLOW}{STOPPED}after\n")
+    assert "" == passed(OVERFLOW)
+
+
+def test_traces_with_another_cause_are_passed_on():
+    elsewhere = STOPPED.replace("pyspark/daemon.py", "regroup/pages.py")
+    deep = OVERFLOW.replace("java.util.regex.Pattern", "org.apache.spark.sql.catalyst.trees.TreeNode")
+    lost = OVERFLOW.replace("StackOverflowError", "OutOfMemoryError")
+    for trace in (elsewhere, deep, lost):
+        assert f"{trace}after\n" == passed(f"{trace}{STOPPED}after\n")
 
 
 def test_every_other_line_is_passed_on():
