@@ -116,6 +116,10 @@ class Job:
     def tail(self) -> str:
         return self.text()[-3_000:]
 
+    def printed_no_trace(self) -> bool:
+        """Return whether no line of what the job printed belongs to a trace of Python or Java."""
+        return not any(line.startswith(("Traceback", "\tat ", "Caused by")) for line in self.text().splitlines())
+
 
 def finished(
     command: str, warehouse: Path, cluster: Cluster, *, attempts: int = 3, within: Sequence[str] = ()

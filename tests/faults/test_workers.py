@@ -43,11 +43,6 @@ def failing(folder: Path, program: str, times: int) -> Path:
     return folder
 
 
-def is_plain(job: Job) -> bool:
-    """Whether what the job printed has no trace of Python or of Java in it."""
-    return not any(line.startswith(("Traceback", "\tat ", "Caused by")) for line in job.text().splitlines())
-
-
 @pytest.mark.parametrize("which", PROGRAMS)
 def test_reading_goes_on_when_workers_start_at_last(
     matrix, warehouse, tmp_path, recorded, undisturbed, which, number
@@ -59,7 +54,7 @@ def test_reading_goes_on_when_workers_start_at_last(
     assert 0 == job.end(), job.tail()
     assert "Reading failed and is restarted: A Python worker of Spark" in job.text()
     trial.is_hit = len((modules / "started").read_text().splitlines()) > 3
-    assert is_plain(job), job.text()
+    assert job.printed_no_trace(), job.tail()
     trial.found = difference(undisturbed, content(warehouse))
     assert trial.found.is_identical
 
@@ -74,7 +69,7 @@ def test_reading_ends_with_a_sentence_when_no_worker_starts(
     trial.is_hit = 2 == job.end()
     assert trial.is_hit, job.tail()
     assert "again and again: start this command again" in job.text().splitlines()[-1]
-    assert is_plain(job), job.text()
+    assert job.printed_no_trace(), job.tail()
     trial.seconds = finished("ingest", warehouse, recorded)
     trial.found = difference(undisturbed, content(warehouse))
     assert trial.found.is_identical
@@ -90,7 +85,7 @@ def test_a_rebuild_is_repeated_and_ends_with_a_sentence(matrix, warehouse, tmp_p
     job = Job("rebuild", warehouse, recorded, modules=modules)
     code = job.end()
     trial.is_hit = (modules / "started").exists()
-    assert is_plain(job), job.text()
+    assert job.printed_no_trace(), job.tail()
     assert "A Python worker of Spark did not start" in job.text()
     last = job.text().splitlines()[-1]
     assert (code, "again and again: start this command again" in last) == ((2, True) if times == ALWAYS else (0, False))
