@@ -48,7 +48,7 @@ once a minute.
 KEPT = "20"
 """Jobs, stages and queries that Spark keeps for its pages, which are off. By default it keeps a thousand of each."""
 
-WITHOUT_PROCESSES = {
+FEWER_PROCESSES = {
     "spark.sql.streaming.checkpointFileManagerClass": (
         "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
     ),
@@ -56,7 +56,7 @@ WITHOUT_PROCESSES = {
 }
 """Without Hadoop's native library, `FileContext` starts a process of `readlink` for each file that it renames or checks
 on a local disk, six for each file of a stream's progress. `FileSystem` renames in the same way and starts none.
-Delta uses `FileContext` for commits, which have no checksum files, so the file system needs none: half as many.
+Delta uses `FileContext` for its commits. They have no checksum files, so `RawLocalFs` is enough, and starts half as many.
 """
 
 UTC = {"spark.sql.session.timeZone": "UTC"}
@@ -227,4 +227,4 @@ def _local(cores: int, driver_memory: str) -> dict[str, str]:
         "spark.sql.warehouse.dir": str(Path(tempfile.gettempdir()) / "spark-warehouse"),
         # By default each Delta commit rebuilds the table's state with 50 tasks: 5 s instead of 0.8 s here.
         "spark.databricks.delta.snapshotPartitions": "1",
-    } | WITHOUT_PROCESSES
+    } | FEWER_PROCESSES
