@@ -56,7 +56,7 @@ FEWER_PROCESSES = {
 }
 """Without Hadoop's native library, `FileContext` starts a process of `readlink` for each file that it renames or checks
 on a local disk, six for each file of a stream's progress. `FileSystem` renames in the same way and starts none.
-Delta uses `FileContext` for its commits. They have no checksum files, so `RawLocalFs` is enough, and starts half as many.
+Delta uses `FileContext` for its commits. They have no checksum files, so `RawLocalFs` will do: it starts half as many.
 """
 
 UTC = {"spark.sql.session.timeZone": "UTC"}
