@@ -26,9 +26,9 @@ expression that needs a stack frame for each character (`StreamExecution.isInter
 def passed_on(lines: Iterable[str]) -> Iterator[str]:
     """Return the lines that are passed on.
 
-    Three traces are left out. A Python worker connected too late, or its task was stopped: the stream or task that
-    waited for it fails too, and its failure is reported in one line. A stream was stopped while its batch failed: the
-    failure that stopped it is reported.
+    Three kinds of traces are left out: of a Python worker that connected too late, or whose task was stopped, because
+    the stream or task that waited for it fails too and is reported in one line; and of a stream that was stopped while
+    its batch failed, because the next start repeats that batch.
     """
     trace: list[str] = []
     for line in lines:

@@ -48,17 +48,6 @@ once a minute.
 KEPT = "20"
 """Jobs, stages and queries that Spark keeps for its pages, which are off. By default it keeps a thousand of each."""
 
-FEWER_PROCESSES = {
-    "spark.sql.streaming.checkpointFileManagerClass": (
-        "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
-    ),
-    "spark.hadoop.fs.AbstractFileSystem.file.impl": "org.apache.hadoop.fs.local.RawLocalFs",
-}
-"""Without Hadoop's native library, `FileContext` starts a process of `readlink` for each file that it renames or checks
-on a local disk, six for each file of a stream's progress. `FileSystem` renames in the same way and starts none.
-Delta uses `FileContext` for its commits. They have no checksum files, so `RawLocalFs` will do: it starts half as many.
-"""
-
 UTC = {"spark.sql.session.timeZone": "UTC"}
 MICROS = {"spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS"}
 """The default, INT96, has no statistics, so readers could not skip files by time."""
@@ -227,4 +216,11 @@ def _local(cores: int, driver_memory: str) -> dict[str, str]:
         "spark.sql.warehouse.dir": str(Path(tempfile.gettempdir()) / "spark-warehouse"),
         # By default each Delta commit rebuilds the table's state with 50 tasks: 5 s instead of 0.8 s here.
         "spark.databricks.delta.snapshotPartitions": "1",
-    } | FEWER_PROCESSES
+        # Without Hadoop's native library, the default, `FileContext`, starts a process of `readlink` for each file that
+        # it renames or checks on a local disk: six for each file of a stream's progress. `FileSystem` starts none.
+        "spark.sql.streaming.checkpointFileManagerClass": (
+            "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+        ),
+        # Delta commits with `FileContext` and without checksum files. Checking for them would start twice as many.
+        "spark.hadoop.fs.AbstractFileSystem.file.impl": "org.apache.hadoop.fs.local.RawLocalFs",
+    }

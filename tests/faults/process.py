@@ -116,9 +116,9 @@ class Job:
     def tail(self) -> str:
         return self.text()[-3_000:]
 
-    def printed_no_trace(self) -> bool:
-        """Return whether no line of what the job printed belongs to a trace of Python or Java."""
-        return not any(line.startswith(("Traceback", "\tat ", "Caused by")) for line in self.text().splitlines())
+    def traces(self) -> list[str]:
+        """Return the printed lines that begin or belong to a trace of Python or Java."""
+        return [line for line in self.text().splitlines() if line.startswith(("Traceback", "\tat ", "Caused by"))]
 
 
 def finished(

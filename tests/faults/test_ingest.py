@@ -79,7 +79,7 @@ def test_a_torn_delta_log_is_deleted_and_its_work_repeated(
     job = Job("ingest", warehouse, recorded)
     assert 0 == job.end(), job.tail()
     assert "The newest commit of the table coordinator_records is torn" in job.text()
-    assert job.printed_no_trace(), job.tail()
+    assert not job.traces()
     judged(trial, warehouse, recorded, undisturbed)
 
 
@@ -102,7 +102,7 @@ def test_a_damaged_table_checkpoint_is_removed_or_not_needed(
     assert 0 == job.end(), job.tail()
     described = "The newest checkpoint of the table coordinator_records is torn or missing"
     assert (described in job.text()) == (named != "_last_checkpoint")
-    assert job.printed_no_trace(), job.tail()
+    assert not job.traces()
     judged(trial, warehouse, small, undisturbed)
 
 
@@ -120,7 +120,7 @@ def test_torn_progress_is_deleted_and_found_again_in_the_tables(
     job = Job("ingest", warehouse, recorded)
     assert 0 == job.end(), job.tail()
     assert f"The progress in {stream} is torn" in job.text() or f"The newest file of the progress, {file}" in job.text()
-    assert job.printed_no_trace(), job.tail()
+    assert not job.traces()
     judged(trial, warehouse, recorded, undisturbed)
 
 
@@ -149,6 +149,6 @@ def test_a_full_disk_stops_and_goes_on_when_there_is_space(
         trial.is_hit = 2 == job.end()
         assert trial.is_hit, job.tail()
         assert f"regroup ingest: No space is left on the disk of {warehouse}: make room" in job.tail()
-        assert job.printed_no_trace(), job.tail()
+        assert not job.traces()
         subprocess.run(["mount", "-o", "remount,size=64m", warehouse], check=True)
         judged(trial, warehouse, recorded, undisturbed)

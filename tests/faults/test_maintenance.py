@@ -170,7 +170,7 @@ def test_a_killed_process_of_compaction_is_started_again(matrix, warehouse, base
     assert 0 == job.end(), job.tail()
     trial.found = compared(compaction.quiet, stored(warehouse))
     assert trial.found.is_identical, trial.found
-    assert job.printed_no_trace(), job.tail()
+    assert not job.traces()
 
 
 def _killed(job: Job, trial: Trial) -> bool:

@@ -54,7 +54,7 @@ def test_reading_goes_on_when_workers_start_at_last(
     assert 0 == job.end(), job.tail()
     assert "Reading failed and is restarted: A Python worker of Spark" in job.text()
     trial.is_hit = len((modules / "started").read_text().splitlines()) > 3
-    assert job.printed_no_trace(), job.tail()
+    assert not job.traces()
     trial.found = difference(undisturbed, content(warehouse))
     assert trial.found.is_identical
 
@@ -69,7 +69,7 @@ def test_reading_ends_with_a_sentence_when_no_worker_starts(
     trial.is_hit = 2 == job.end()
     assert trial.is_hit, job.tail()
     assert "again and again: start this command again" in job.text().splitlines()[-1]
-    assert job.printed_no_trace(), job.tail()
+    assert not job.traces()
     trial.seconds = finished("ingest", warehouse, recorded)
     trial.found = difference(undisturbed, content(warehouse))
     assert trial.found.is_identical
@@ -85,7 +85,7 @@ def test_a_rebuild_is_repeated_and_ends_with_a_sentence(matrix, warehouse, tmp_p
     job = Job("rebuild", warehouse, recorded, modules=modules)
     code = job.end()
     trial.is_hit = (modules / "started").exists()
-    assert job.printed_no_trace(), job.tail()
+    assert not job.traces()
     assert "A Python worker of Spark did not start" in job.text()
     last = job.text().splitlines()[-1]
     assert (code, "again and again: start this command again" in last) == ((2, True) if times == ALWAYS else (0, False))
