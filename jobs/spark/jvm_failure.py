@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import logging
 import signal
+import struct
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from socketserver import BaseServer
+from typing import Any
 
 from jobs.config.errors import UserError
 
@@ -20,6 +23,9 @@ RAISED_TOO = (
     "There was an exception while executing the Python Proxy on the Python Side.",
 )
 """Messages that py4j logs with all traces before it raises the same error, or returns it to the JVM."""
+
+CUT_OFF = (EOFError, ConnectionError, struct.error)
+"""What reading from a connection of PySpark raises that ended between two messages or within one."""
 
 LOGGERS = ("", "py4j.clientserver", "py4j.java_gateway")
 
@@ -45,6 +51,20 @@ def jvm_death_named() -> Iterator[None]:
     finally:
         for name in LOGGERS:
             logging.getLogger(name).removeFilter(_is_other)
+
+
+def leave_out_broken_connections(server: BaseServer) -> None:
+    """Let PySpark's server for accumulators print no trace when the JVM ends, which breaks its connections.
+
+    The end of the JVM is reported by `jvm_death_named`. Other errors are still printed.
+    """
+    printed = server.handle_error
+
+    def handle_error(request: Any, client_address: Any) -> None:
+        if not isinstance(sys.exception(), CUT_OFF):
+            printed(request, client_address)
+
+    server.handle_error = handle_error  # type: ignore[method-assign]
 
 
 def _ended(error: Exception) -> str | None:

@@ -23,6 +23,7 @@ from jobs.setup import class_archive_file
 from jobs.setup.jars import jars
 from jobs.setup.java import java_home
 from jobs.spark import s3
+from jobs.spark.jvm_failure import leave_out_broken_connections
 from jobs.spark.jvm_output import filtered_stderr
 from jobs.spark.session_provider import Provider, provider
 from jobs.tables.location import location
@@ -90,6 +91,7 @@ def session(
     with filtered_stderr():
         spark = builder.master(f"local[{cores + spare}]").getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
+    leave_out_broken_connections(spark.sparkContext._accumulatorServer)  # noqa: SLF001 - the only way to it
     return spark
 
 

@@ -25,7 +25,7 @@ def judged(trial: Trial, warehouse: Path, cluster, undisturbed) -> None:
     assert trial.found.is_identical, trial.found
 
 
-def test_kills_in_a_row_at_three_points_change_no_row(matrix, warehouse, recorded, undisturbed) -> None:
+def test_kills_in_a_row_at_three_points_change_no_row(matrix, warehouse, recorded, undisturbed, number) -> None:
     """The part of the matrix that every run has."""
     trial = matrix("kill -9: three points in a row", Trial())
     for point in ("offsets of a batch written", "coordinator_records written", "commits file written"):
@@ -44,6 +44,7 @@ def test_a_killed_part_changes_no_row(matrix, warehouse, recorded, undisturbed, 
     there = job.until(lambda: is_open(warehouse))
     trial.is_hit = job.kill_those(program) > 0 and there
     code = job.end()
+    assert not job.traces()
     if part.startswith("JVM"):
         assert code == 2, job.tail()
         assert "Spark's JVM was ended by SIGKILL: start this command again" in job.tail().splitlines()[-1]

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import logging
 import os
+import socket
+import struct
 import subprocess
 import sys
 
+import pytest
+from pyspark.accumulators import _start_update_server
+
 from jobs.setup.java import java_home
-from jobs.spark.jvm_failure import LOGGERS, RAISED_TOO, jvm_death_named
+from jobs.spark.jvm_failure import LOGGERS, RAISED_TOO, jvm_death_named, leave_out_broken_connections
 
 PROGRAM = """
 from pyspark import SparkContext
@@ -53,3 +58,21 @@ def test_what_py4j_raises_too_is_not_logged_as_well(caplog) -> None:
             for message in (*RAISED_TOO, "another"):
                 logging.getLogger(name).error(message)
     assert ["another"] * len(LOGGERS) == caplog.messages
+
+
+@pytest.mark.parametrize(
+    ("sent", "is_printed"),
+    [(b"token", False), (b"token" + struct.pack(">i", 1) + b"\0", False), (b"other", True)],
+    ids=["between two updates", "within an update", "with a wrong token"],
+)
+def test_a_connection_for_accumulators_that_the_jvm_breaks_prints_no_trace(capfd, sent, is_printed) -> None:
+    server = _start_update_server("token", is_unix_domain_sock=False)
+    leave_out_broken_connections(server)
+    try:
+        with socket.create_connection(server.server_address) as connected:
+            connected.sendall(sent)
+            connected.shutdown(socket.SHUT_WR)
+            assert connected.recv(1) == b""
+    finally:
+        server.shutdown()
+    assert ("Traceback" in capfd.readouterr().err) == is_printed
