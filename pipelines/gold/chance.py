@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import exp, lgamma, log, log1p
+from math import exp, fsum, lgamma, log, log1p
 
 
 def binomial(count: int, tries: int, chance: float) -> float:
@@ -12,7 +12,7 @@ def binomial(count: int, tries: int, chance: float) -> float:
     logs = (
         log_combinations(tries, k) + k * log(chance) + (tries - k) * log1p(-chance) for k in range(count, tries + 1)
     )
-    return sum(map(exp, logs))
+    return fsum(map(exp, logs))
 
 
 def log_combinations(n: int, k: int) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import sqrt
+from math import fsum, sqrt
 from statistics import NormalDist, fmean, variance
 
 from pipelines.gold.churn import Churn
@@ -64,11 +64,11 @@ def compare(before: Sequence[AbsenceCost], after: Sequence[AbsenceCost]) -> Comp
     saved = fmean(first) - fmean(last)
     errors = variance(first) / len(first), variance(last) / len(last)
     width = 0.0
-    if sum(errors) > 0:
+    if (error := fsum(errors)) > 0:
         # Shares of the sum, because squares of very small errors would be 0.
-        shares = [error / sum(errors) for error in errors]
+        shares = [part / error for part in errors]
         freedom = 1 / (shares[0] ** 2 / (len(first) - 1) + shares[1] ** 2 / (len(last) - 1))
-        width = t_quantile((1 + SHARE) / 2, freedom) * sqrt(sum(errors))
+        width = t_quantile((1 + SHARE) / 2, freedom) * sqrt(error)
     n = len(last)
     return Comparison(saved=saved * n, low=(saved - width) * n, high=(saved + width) * n)
 
@@ -94,4 +94,4 @@ def t_quantile(probability: float, freedom: float) -> float:
         (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384,
         (79 * z**9 + 776 * z**7 + 1482 * z**5 - 1920 * z**3 - 945 * z) / 92160,
     )
-    return z + sum(term / freedom**power for power, term in enumerate(terms, 1))
+    return z + fsum(term / freedom**power for power, term in enumerate(terms, 1))

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from math import fsum
 from random import Random
 from statistics import median
 from typing import Any
@@ -183,7 +184,7 @@ def _heartbeats(delays: list[int], session_ms: int | None) -> tuple[tuple[int, f
         prior = DEFAULT_WEIGHT if interval == HEARTBEAT_MS else 1
         fits = all(d <= interval * (1 + LATE) for d in delays)
         weights[interval] = prior * (HEARTBEATS_MS[0] / interval) ** len(delays) if fits else 0.0
-    total = sum(weights.values())
+    total = fsum(weights.values())
     if not total:
         # The delays exceed every heartbeat interval, so slow polls cause them and the interval does not matter.
         return ((min(HEARTBEAT_MS, (session_ms or HEARTBEAT_MS * 3) // 3), 1.0),)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from math import exp
+from math import exp, fsum
 from typing import Any
 
 from pipelines.gold.chance import binomial, log_combinations
@@ -122,4 +122,4 @@ def _at_least(count: int, chosen: int, having: int, total: int) -> float:
         log_combinations(having, k) + log_combinations(total - having, chosen - k) - whole
         for k in range(count, most + 1)
     )
-    return sum(map(exp, logs))
+    return fsum(map(exp, logs))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import fsum
 
 from schemas.folded_rows import counted
 from schemas.loss_interval import OF_STOPS, OF_SUM, ONE_STOP, Loss, summed
@@ -102,17 +103,17 @@ class Cost:
     @property
     def lost_min(self) -> float:
         """Lower bound of the loss, in resource-seconds."""
-        return sum(group.lost_min for group in self.groups)
+        return fsum(group.lost_min for group in self.groups)
 
     @property
     def lost(self) -> float:
         """Best estimate of the loss, in resource-seconds."""
-        return sum(group.lost for group in self.groups)
+        return fsum(group.lost for group in self.groups)
 
     @property
     def lost_max(self) -> float:
         """Upper bound of the loss, in resource-seconds."""
-        return sum(group.lost_max for group in self.groups)
+        return fsum(group.lost_max for group in self.groups)
 
     @property
     def interval(self) -> Loss:

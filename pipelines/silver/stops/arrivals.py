@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from math import fsum
 
 from pipelines.silver.history import CommitHistory, Position, Resource
 from pipelines.silver.stops.stall import Stall
@@ -64,7 +65,7 @@ class Arrivals:
     def leave(self, owner: Key, at: int) -> None:
         """Join the stalls around the tenures of a member that is gone at `at` without a commit."""
         tenures = [t for t in self.tenures.pop(owner, ()) if t.stopped is not None]
-        expected = sum((t.ended.rate or 0) * (at - t.ended.stop.estimate) for t in tenures)
+        expected = fsum((t.ended.rate or 0) * (at - t.ended.stop.estimate) for t in tenures)
         for tenure in tenures:
             assert tenure.stopped is not None
             if expected >= RECORDS:
