@@ -113,7 +113,7 @@ class RangeReader:
         """Return the most messages that can be left, so that the last call does not wait for more."""
         at = list(self._open)
         most = min(MESSAGES_AT_ONCE, self._records_at_once)
-        return int(min(most, max(1, (self._end[at] - self._position[at]).sum())))
+        return min(most, max(1, int((self._end[at] - self._position[at]).sum())))
 
     def _take(self, arrivals: ArrivedMessages, pieces: list[Records]) -> bool:
         """Sort what one call returned into records and events; return whether it made progress."""

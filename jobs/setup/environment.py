@@ -60,7 +60,7 @@ def prepare(purpose: str) -> None:
         # Python knows a changed module by its time and size, and both may be equal in two versions of a package.
         shutil.rmtree(BYTECODE, ignore_errors=True)
         uv = uv_program()
-        if not _runs(VENV / "bin" / "python", "-c", "import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 13))"):
+        if not _runs(VENV / "bin" / "python", "-c", "import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 15))"):
             _say(f"virtual environment: {VENV}")
             _run([uv, "venv", "--quiet", "--clear", "--python", sys.executable, str(VENV)], "create the environment")
         _say(f"packages: {purpose}, of {LOCK.name} (about 1 GB the first time)")

@@ -50,6 +50,13 @@ def test_the_lock_was_made_from_what_the_project_states():
     assert "P7D" == LOCKED["options"]["exclude-newer-span"], "no file younger than a week"
 
 
+def test_the_script_and_the_setup_take_the_versions_of_python_that_the_project_states():
+    stated = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["requires-python"]
+    for file in ("regroup", "jobs/setup/environment.py"):
+        (limits,) = re.findall(r"\(3, (\d+)\) <= sys\.version_info\S* < \(3, (\d+)\)", (ROOT / file).read_text())
+        assert ">=3.{},<3.{}".format(*limits) == stated, file
+
+
 def test_every_file_is_pinned_by_sha256_and_comes_from_the_public_index():
     packages = [package for package in LOCKED["package"] if package["name"] != "regroup"]
     assert 1 == len({package["source"]["registry"] for package in packages})

@@ -52,13 +52,14 @@ def test_a_machine_without_python_gets_one_sentence(clone):
     done = start(clone, "up")
     assert 2 == done.returncode
     assert (
-        "regroup: Regroup needs Python 3.11 or 3.12: install one of them, or uv, which brings its own.\n" == done.stderr
+        "regroup: Regroup needs Python 3.11 to 3.14: install one of these, or uv, which brings its own.\n"
+        == done.stderr
     )
 
 
 def test_a_python_of_another_version_counts_as_none(clone):
     install(clone.parent / "programs" / "python3", "#!/bin/sh\nexit 1\n")
-    assert "needs Python 3.11 or 3.12" in start(clone, "up").stderr
+    assert "needs Python 3.11 to 3.14" in start(clone, "up").stderr
 
 
 def test_a_fresh_clone_is_prepared_for_the_runtime(clone):
