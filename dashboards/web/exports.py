@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 
 from flask import Flask, Response, jsonify, request
@@ -25,8 +24,6 @@ def add_rows(server: Flask, store: Store, now: Callable[[], int]) -> None:
         state = parse("/", request.query_string.decode("ascii", "replace"))
         try:
             asked = parsed(request.args.get("request", "null"))
-        except json.JSONDecodeError:
-            asked = None
         except ValueError:
             return refused()
         with shown_in_zone(state.tz):
