@@ -44,6 +44,7 @@ class ServicePrincipal:
                 response = json.load(body)
             self._token, lasts = str(response["access_token"]), float(response.get("expires_in", 0))
         except HTTPError as error:
+            error.close()
             raise LakeError(
                 f"Databricks gives the service principal no token (HTTP {error.code}): check client_id and "
                 "client_secret, and that it belongs to this workspace."

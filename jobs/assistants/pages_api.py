@@ -48,7 +48,9 @@ def answer_of_pages(address: str, token: str, question: ApiQuestion, given: Mapp
         with build_opener(NoRedirect).open(request, timeout=LONGEST_S) as response:
             found = json.loads(response.read(LARGEST))
     except HTTPError as error:
-        raise PagesError(_sentence(error.read(LARGEST)) or f"The pages answered {error.code}.") from None
+        with error:
+            sentence = _sentence(error.read(LARGEST))
+        raise PagesError(sentence or f"The pages answered {error.code}.") from None
     except (OSError, HTTPException, ValueError) as error:
         raise PagesError(f"The pages at {address} did not answer: {one_line(error)}.") from None
     if not isinstance(found, dict):

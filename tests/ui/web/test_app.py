@@ -44,7 +44,8 @@ def test_nothing_outside_the_assets_is_handed_out(address):
         try:
             body = urlopen(address + path).read()
         except HTTPError as error:
-            body = error.read()
+            with error:
+                body = error.read()
         assert b"create_app" not in body
 
 
