@@ -25,7 +25,7 @@ RAISED_TOO = (
 """Messages that py4j logs with all traces before it raises the same error, or returns it to the JVM."""
 
 CUT_OFF = (EOFError, ConnectionError, struct.error)
-"""What reading from a connection of PySpark raises that ended between two messages or within one."""
+"""Errors in PySpark when the JVM closes a connection, between two messages or within one."""
 
 LOGGERS = ("", "py4j.clientserver", "py4j.java_gateway")
 
