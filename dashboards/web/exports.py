@@ -17,13 +17,16 @@ MOST_ROWS = 50_000
 
 
 def add_rows(server: Flask, store: Store, now: Callable[[], int]) -> None:
-    """Serve `/rows`: the rows of the fleet's table for an address's query. `request` holds the grid's request."""
+    """Serve `/rows`: the rows of the fleet's table for an address's query.
+
+    `request` holds the grid's request as JSON. All rows are returned without it, or if it is empty.
+    """
 
     @server.route("/rows")
     def rows() -> Response:
         state = parse("/", request.query_string.decode("ascii", "replace"))
         try:
-            asked = parsed(request.args.get("request", "null"))
+            asked = parsed(request.args.get("request") or "null")
         except ValueError:
             return refused()
         with shown_in_zone(state.tz):
