@@ -89,8 +89,8 @@ class CaptureFiles:
         """Return the sorted names of files that start with `beginning` and contain `part` after it.
 
         Raises:
-            UserError: there are too many files, or a found name has other characters than letters, digits, `.`, `_`
-                and `-`.
+            UserError: there are too many files, a found name has other characters than letters, digits, `.`, `_`
+                and `-`, or a found file exists both compressed and uncompressed.
         """
         self.budget.reset("names")
         found = []
@@ -105,6 +105,8 @@ class CaptureFiles:
                     f"The capture {self.folder} has a file with an unusual name ({visible_text(name)[:200]}): rename "
                     "it with letters, digits, dots and hyphens."
                 )
+            if f"{name}.gz" in found:
+                raise UserError(f"The capture {self.folder} has both {name} and {name}.gz: keep one of them.")
         return sorted(found)
 
     def open(self, name: str, account: str) -> IO[bytes]:

@@ -58,7 +58,8 @@ class Capture:
         is_probed: read the records in a separate process first, because they may crash it.
 
     Raises:
-        UserError: the folder or a file is missing, broken, not a regular file, or larger than the limit.
+        UserError: the folder or a file is missing, broken, not a regular file, larger than the limit, or there both
+            compressed and uncompressed.
     """
 
     def __init__(
@@ -110,16 +111,9 @@ class Capture:
                     yield Line(file=name, number=at, text=text, broker_id=broker_id, is_oversized=line.is_cut)
 
     def observations(self) -> Iterator[tuple[int, dict[str, Any] | Refused]]:
-        """Yield line number and object of each line of admin.jsonl; `Refused` for lines that cannot be used.
-
-        Raises:
-            UserError: as the class does, or if the file exists both compressed and uncompressed.
-        """
+        """Yield line number and object of each line of admin.jsonl; `Refused` for lines that cannot be used."""
         self._files.budget.reset("admin")
-        there = [name for name in self._files.names("admin.jsonl", "") if name in OBSERVATIONS]
-        if len(there) > 1:
-            raise UserError(f"The capture {self.folder} holds {' and '.join(there)}: keep one of them.")
-        for name in there:
+        for name in [name for name in self._files.names("admin.jsonl", "") if name in OBSERVATIONS]:
             for number, (raw, is_cut) in enumerate(self._files.lines(name, "admin", MAX_OBSERVATION_BYTES), 1):
                 if not raw.strip():
                     continue

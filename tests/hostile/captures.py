@@ -158,6 +158,7 @@ REFUSED = {
     "gz with a wrong checksum": (patched("broker-1.log.gz", lambda raw: raw[:-6] + b"abcdef"), "not a valid gzip file"),
     "gz with a tail": (patched("broker-1.log.gz", lambda raw: raw + b"tail"), "not a valid gzip file"),
     "observations twice": (content("admin.jsonl", b""), "keep one of them"),
+    "a log twice": (content("broker-1.log", b""), "has both broker-1.log and broker-1.log.gz: keep one of them"),
     "records are a pipe": (fifo("offsets.parquet"), "a named pipe"),
     "records are a folder": (subfolder("offsets.parquet"), "a folder"),
     "records are text": (content("offsets.parquet", b"hello, this is text"), "not Parquet"),
