@@ -20,7 +20,7 @@ from jobs.kafka.kafka_client import RESPONSE_WITHIN_S, admin, topic_ends, unreac
 from jobs.kafka.kafka_read import Range, RangeReader
 from pipelines.client_metrics.captured import captured
 from pipelines.client_metrics.messages import may_be_client_metrics, pushes
-from pipelines.decoding.record_times import instant
+from pipelines.decoding.record_times import utc_datetime
 from pipelines.event_sources import Claim, may_send
 from pipelines.kubernetes.messages import facts_of_message, may_be_kubernetes
 from pipelines.log_envelopes import Observation, unwrap
@@ -146,7 +146,7 @@ def _marks(records: Records, sources: Sequence[EventSource]) -> Iterator[tuple[i
         if value is not None and may_be_client_metrics(value) and may_send(Claim.CLIENT_METRICS, sources, headers):
             found = pushes(value)
             for row in found if isinstance(found, list) else ():
-                body = captured(row | {"received_at": instant(at)}) | {"observed_at_ms": at}
+                body = captured(row | {"received_at": utc_datetime(at)}) | {"observed_at_ms": at}
                 yield at, json.dumps(body, separators=(",", ":")) + "\n"
         if may_be_kubernetes(value) and may_send(Claim.KUBERNETES, sources, headers):
             for fact in facts_of_message(value):

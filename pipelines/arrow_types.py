@@ -50,7 +50,7 @@ def schema_of(table: Table) -> pa.Schema:
     return pa.schema(list(row_type(table)))
 
 
-def instants(table: Table) -> tuple[str, ...]:
+def timestamp_columns(table: Table) -> tuple[str, ...]:
     """Return the names of the table's TIMESTAMP columns."""
     return tuple(column.name for column in table.columns if column.type == "TIMESTAMP")
 

@@ -23,7 +23,7 @@ from pipelines.decoding.record_decoding import (
     failed,
     is_offset_commit,
 )
-from pipelines.decoding.record_times import instant
+from pipelines.decoding.record_times import utc_datetime
 from pipelines.limits import DEFAULT_LIMITS, Limits
 from pipelines.offset_commits import CommitKey, Commits, runs
 from schemas.bronze import COORDINATOR_RECORDS, COVERAGE, OFFSET_COMMITS, QUARANTINE
@@ -79,7 +79,7 @@ class Records:
             "log_epoch": int(self.log_epoch[at]),
             "source_partition": int(self.partition[at]),
             "source_offset": int(self.offset[at]),
-            "record_at": instant(int(self.timestamp_ms[at])),
+            "record_at": utc_datetime(int(self.timestamp_ms[at])),
             "raw_key": self.key[at],
             "raw_value": self.value[at],
         }

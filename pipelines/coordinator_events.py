@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from pipelines.controller_messages import read_controller
 from pipelines.coordinator_messages import read_message
 from pipelines.layout_detection import candidates
-from pipelines.log_layouts import instant
+from pipelines.log_layouts import parsed_time
 from schemas.controller_log import PREFIXES
 from schemas.coordinator_log import WORKER_LOGGERS
 from schemas.states import QuarantineReason
@@ -148,7 +148,7 @@ def _event(
     if columns is None:
         return Unreadable(QuarantineReason.UNKNOWN_WORDING, message)
     text = parts["at"] or at or ""
-    when = instant(text.strip(), zone)
+    when = parsed_time(text.strip(), zone)
     if when is None:
         return Unreadable(QuarantineReason.INVALID_TIMESTAMP, f"{text[:40]!r} is not a valid time in {zone.key}")
     return ParsedEvent(event_at=when[0], event_precision_ms=when[1], raw=line, **columns)

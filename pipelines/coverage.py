@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from pipelines.decoding.record_times import instant
+from pipelines.decoding.record_times import utc_datetime
 
 
 @dataclass(slots=True, kw_only=True)
@@ -43,8 +43,8 @@ class Span:
             "to_offset": self.to_offset,
             "is_gap": self.gap_reason is not None,
             "gap_reason": self.gap_reason,
-            "from_at": instant(self.first_ms),
-            "to_at": instant(self.last_ms),
+            "from_at": utc_datetime(self.first_ms),
+            "to_at": utc_datetime(self.last_ms),
             "records": self.records,
             "skipped": self.skipped,
             "quarantined": self.quarantined,

@@ -16,7 +16,7 @@ from pipelines.arrow_types import row_type
 from pipelines.bronze_batch import count
 from pipelines.client_metrics.messages import may_be_client_metrics, pushes
 from pipelines.coordinator_events import UNREAD, ParsedEvent, Unreadable
-from pipelines.decoding.record_times import instant
+from pipelines.decoding.record_times import utc_datetime
 from pipelines.event_sources import Claim, EventSource, claim_of_line, source_of
 from pipelines.kubernetes.messages import KubernetesContent, kubernetes, may_be_kubernetes
 from pipelines.kubernetes.observation_rows import UNKEPT, observation_rows
@@ -134,7 +134,7 @@ class TopicReader:
             return [self._refused(found, records, at)]
         if found and source is not None and (refusal := source.refusal(Claim.CLIENT_METRICS, None)):
             return [self._refused(Unreadable(QuarantineReason.UNTRUSTED_SOURCE, refusal), records, at)]
-        received_at = instant(int(records.timestamp_ms[at]))
+        received_at = utc_datetime(int(records.timestamp_ms[at]))
         return [
             (CLIENT_METRICS.name, row | {"received_at": received_at} | self._placed(source, records, at, number))
             for number, row in enumerate(found)
@@ -207,8 +207,8 @@ class TopicReader:
         if source and (refusal := source.refusal(Claim(seen.kind), None)):
             return self._refused(Unreadable(QuarantineReason.UNTRUSTED_SOURCE, refusal), records, at)
         body: dict[str, Any] = seen.body
-        received_at = instant(int(records.timestamp_ms[at]))
-        observed_at = instant(_milliseconds(body.get("at"))) or received_at
+        received_at = utc_datetime(int(records.timestamp_ms[at]))
+        observed_at = utc_datetime(_milliseconds(body.get("at"))) or received_at
         if seen.kind == "mark":
             found = mark(body, received_at)
             if not isinstance(found, Mark):
@@ -218,7 +218,7 @@ class TopicReader:
         subject = body.get("group_id") or body.get("topic") or ""
         row = {
             "cluster": self.cluster,
-            "observed_at": observed_at or instant(0),
+            "observed_at": observed_at or utc_datetime(0),
             "source": str(body.get("source", seen.kind)),
             "kind": seen.kind,
             "subject": f"{subject}#{records.partition[at]}-{records.offset[at]}",

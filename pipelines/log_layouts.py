@@ -182,7 +182,7 @@ def zone(name: str) -> ZoneInfo:
         raise ValueError(f"There is no time zone {name!r}: give a name such as UTC or Europe/Berlin.") from None
 
 
-def instant(text: str, zone: ZoneInfo) -> tuple[datetime, int] | None:
+def parsed_time(text: str, zone: ZoneInfo) -> tuple[datetime, int] | None:
     """Return the earliest time in UTC that `text` can mean and its uncertainty in milliseconds, or None if it is no
     time.
 

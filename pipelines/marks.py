@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pipelines.coordinator_events import Unreadable
-from pipelines.decoding.record_times import EPOCH, LAST_MS, instant
+from pipelines.decoding.record_times import EPOCH, LAST_MS, utc_datetime
 from pipelines.kubernetes.mark_rows import pod_mark_rows
 from pipelines.kubernetes.pod_facts import KIND
 from schemas.gold import MARKS
@@ -154,5 +154,5 @@ def _counted(at: Any) -> datetime | None:
     if not isinstance(at, int | float) or isinstance(at, bool):
         return None
     if SECONDS[0] <= at < SECONDS[1]:
-        return instant(round(at * 1000))
-    return instant(round(at)) if MILLISECONDS[0] <= at <= MILLISECONDS[1] else None
+        return utc_datetime(round(at * 1000))
+    return utc_datetime(round(at)) if MILLISECONDS[0] <= at <= MILLISECONDS[1] else None

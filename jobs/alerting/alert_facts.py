@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from dashboards.lake.lake import Lake, Parameter, moment
 from jobs.alerting import alert_queries as sql
 from jobs.alerting.coverage_reader import CoverageReader
-from jobs.tables.silver_rows import instant, stored_rows
+from jobs.tables.silver_rows import stored_rows, timestamp_scalar
 from pipelines.gold.alerts.alert import AlertLimits, Facts
 from pipelines.gold.alerts.burn import WINDOWS, Loss, Stopped, least_loss_ms
 from pipelines.gold.alerts.freshness import Asked, Read, freshness
@@ -127,7 +127,7 @@ class FactReader:
             ("last_commit_at",),
             where=(pc.field("cluster") == cluster)
             & ~pc.field("is_tombstone")
-            & (pc.field("last_commit_at") > instant(late_ms)),
+            & (pc.field("last_commit_at") > timestamp_scalar(late_ms)),
             since=("last_commit_at", late_ms),
         )
         return int(built) if newer.num_rows else None

@@ -272,11 +272,11 @@ def _near_marks(warehouse: Path, marks: Collection[MarkKey]) -> Iterator[Change]
     for cluster, at, group, *_ in sorted(marks, key=lambda mark: mark[1]):
         about[cluster, group].append(at)
     for cluster, name, joined in _moments(warehouse, min(at for _, at, *_ in marks)):
-        for instants in (about.get((cluster, None), ()), about.get((cluster, name), ())):
+        for timestamps in (about.get((cluster, None), ()), about.get((cluster, name), ())):
             # The earliest suffices, because a group is analyzed from that time on.
-            first = bisect_left(instants, joined - MARK_MS)
-            if first < len(instants) and instants[first] <= joined:
-                yield (cluster, name), instants[first]
+            first = bisect_left(timestamps, joined - MARK_MS)
+            if first < len(timestamps) and timestamps[first] <= joined:
+                yield (cluster, name), timestamps[first]
 
 
 def _named_by_deploys(warehouse: Path, marks: Iterable[MarkKey]) -> Iterator[Change]:

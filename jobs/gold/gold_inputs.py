@@ -50,7 +50,7 @@ def silver_of(files: Files, scope: Mapping[Group, int], config: AnalysisConfig) 
         engine.execute(
             "CREATE TEMP TABLE starts AS SELECT cluster, group_id, "  # noqa: S608 - our own names
             "coalesce(max(epoch_ms(joined_at)) FILTER (WHERE epoch_ms(joined_at) < since_ms), since_ms) AS from_ms "
-            f"FROM instants LEFT JOIN {GENERATIONS.name} USING (cluster, group_id) GROUP BY cluster, group_id, since_ms"
+            f"FROM since LEFT JOIN {GENERATIONS.name} USING (cluster, group_id) GROUP BY cluster, group_id, since_ms"
         )
         ((least,),) = engine.sql("SELECT to_timestamp(min(from_ms) / 1000) FROM starts").fetchall()
         return {
@@ -76,19 +76,19 @@ def gold_stored(warehouse: Path, scope: Mapping[Group, int], tables: Sequence[Ta
             _register_starts(engine, starts)
             show(engine, "stored", warehouse, table, groups=starts_of(scope))
             found[table] = engine.sql(
-                f"SELECT {quoted(table.names)} FROM stored JOIN instants USING (cluster, group_id) "  # noqa: S608
+                f"SELECT {quoted(table.names)} FROM stored JOIN since USING (cluster, group_id) "  # noqa: S608
                 f"WHERE epoch_ms({TIME_COLUMNS[table.name]}) >= since_ms"
             ).to_arrow_table()
     return found
 
 
-def _register_starts(engine: DuckDBPyConnection, instants: Mapping[Group, int]) -> None:
-    """Register a timestamp for each group as the view `instants`."""
-    engine.register("instants", starts_of(instants))
+def _register_starts(engine: DuckDBPyConnection, since: Mapping[Group, int]) -> None:
+    """Register a timestamp for each group as the view `since`."""
+    engine.register("since", starts_of(since))
 
 
-def starts_of(instants: Mapping[Group, int]) -> pa.Table:
+def starts_of(since: Mapping[Group, int]) -> pa.Table:
     """Return a timestamp in ms for each group, as rows of cluster, group_id and since_ms."""
-    rows = [{"cluster": cluster, "group_id": group, "since_ms": at} for (cluster, group), at in instants.items()]
+    rows = [{"cluster": cluster, "group_id": group, "since_ms": at} for (cluster, group), at in since.items()]
     kind = pa.schema([("cluster", pa.string()), ("group_id", pa.string()), ("since_ms", pa.int64())])
     return pa.Table.from_pylist(rows, kind)

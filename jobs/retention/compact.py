@@ -89,9 +89,9 @@ def files_to_merge(path: str, column: str | None, large: int, now: float) -> lis
         *(stored[name].to_pylist() for name in ("modification_time", "path", "size_bytes")), newest, strict=True
     )
     alike: dict[tuple[int, ...], list[tuple[str, int]]] = defaultdict(list)
-    for modified, name, size, instant in sorted(files, key=lambda file: file[:2]):
+    for modified, name, size, at in sorted(files, key=lambda file: file[:2]):
         if size < large / 2:
-            alike[_age(now - modified / 1000, instant, now)].append((f"{path}/{unquote(name)}", size))
+            alike[_age(now - modified / 1000, at, now)].append((f"{path}/{unquote(name)}", size))
     found: list[list[str]] = []
     for of_age in alike.values():
         room = 0

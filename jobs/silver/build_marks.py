@@ -17,7 +17,7 @@ from jobs.tables.disk.durability import after_sync
 from jobs.tables.engine import connect
 from jobs.tables.new_rows import NewRows
 from jobs.tables.replace import replace_rows
-from jobs.tables.silver_rows import instant, stored_rows
+from jobs.tables.silver_rows import stored_rows, timestamp_scalar
 from pipelines.arrow_types import row_type
 from pipelines.kubernetes.pod_facts import KIND
 from pipelines.marks import mark_rows
@@ -57,7 +57,7 @@ def update_marks(spark: SparkSession | None, warehouse: Path, new: NewRows) -> N
     for cluster, first, last in spans:
         is_its = pc.field("cluster") == cluster
         # A millisecond more, because the limits of the new rows are rounded down.
-        seen, known = (is_its & (pc.field(time) < instant(last + 1)) for time in ("observed_at", "marked_at"))
+        seen, known = (is_its & (pc.field(time) < timestamp_scalar(last + 1)) for time in ("observed_at", "marked_at"))
         stored = stored_rows(warehouse, MARKS, MARKS.names, where=known, since=("marked_at", first))
         _replace(few, warehouse, _announced(warehouse, seen, ("observed_at", first)), stored)
 

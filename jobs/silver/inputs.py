@@ -24,7 +24,7 @@ from jobs.tables.delta_io import read, required
 from jobs.tables.engine import connect, show
 from jobs.tables.location import is_elsewhere
 from jobs.tables.named_tables import not_before
-from jobs.tables.silver_rows import instant, milliseconds_of
+from jobs.tables.silver_rows import milliseconds_of, timestamp_scalar
 from jobs.tables.since_points import ASTRAY_MS, of_groups, since_earliest, since_points
 from pipelines.arrow_types import TYPES, schema_of
 from pipelines.silver.commits.pruned_commits import pruned_commits
@@ -119,7 +119,7 @@ class SilverInputs:
         # misplaced.
         begin = milliseconds_of(pc.max(affected["since_at"])) - LATELY_MS
         found = self._restarts(affected, begin)
-        is_sure = pc.fill_null(pc.greater(found["base_at"], instant(begin + ASTRAY_MS)), fill_value=False)
+        is_sure = pc.fill_null(pc.greater(found["base_at"], timestamp_scalar(begin + ASTRAY_MS)), fill_value=False)
         sure = found.filter(is_sure)
         if sure.num_rows == found.num_rows:
             return found

@@ -22,7 +22,7 @@ from jobs.tables.as_of import newest_of
 from jobs.tables.disk.data_file import DataFile, write
 from jobs.tables.disk.full_disk import refuse_full
 from jobs.tables.engine import connect, files_with_matches, quoted, show_files
-from jobs.tables.silver_rows import datafiles, instant
+from jobs.tables.silver_rows import datafiles, timestamp_scalar
 from jobs.tables.transactions import retry_commit
 from schemas.tables import Table
 
@@ -63,7 +63,7 @@ def _by_age(rows: pa.Table, since: tuple[str, int] | None) -> tuple[pa.Table, ..
     """Separate rows from before `since`. They rarely change again, so later changes need not rewrite them."""
     if since is None:
         return (rows,)
-    is_old = pc.fill_null(pc.less(rows[since[0]], instant(since[1])), fill_value=False)
+    is_old = pc.fill_null(pc.less(rows[since[0]], timestamp_scalar(since[1])), fill_value=False)
     return rows.filter(is_old), rows.filter(pc.invert(is_old))
 
 

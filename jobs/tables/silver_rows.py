@@ -62,7 +62,7 @@ def stored_rows(
         # A condition may need other columns.
         return named_tables.rows(path, table, columns, since=since, version=version_of(table))
     if since is not None:
-        late = pc.field(since[0]) >= instant(since[1])
+        late = pc.field(since[0]) >= timestamp_scalar(since[1])
         where = late if where is None else where & late
     # One row group at a time. By default, Arrow reads several ahead: 140 MB instead of 40 for 90,000 rows of a storm of
     # two hours, and no less time.
@@ -107,21 +107,21 @@ def datafiles(path: str, stored: DeltaTable, since: tuple[str, int] | None = Non
     """Return the files of the table at `path` without those that, by Delta's statistics, end before `since`."""
     files = pa.table(stored.get_add_actions(flatten=True))
     if since is not None and f"max.{since[0]}" in files.column_names:
-        begin = instant(since[1] - ROUNDED_MS)
+        begin = timestamp_scalar(since[1] - ROUNDED_MS)
         may = pc.fill_null(pc.greater_equal(files[f"max.{since[0]}"], begin), fill_value=True)
         # A row without a timestamp may be from any time.
         files = files.filter(pc.or_(may, pc.fill_null(pc.greater(files[f"null_count.{since[0]}"], 0), fill_value=True)))
     return [f"{path}/{unquote(name)}" for name in files["path"].to_pylist()]
 
 
-def instant(ms: int) -> pa.Scalar:
+def timestamp_scalar(ms: int) -> pa.Scalar:
     """Return milliseconds since the epoch as tables store them."""
     return pa.scalar(ms * 1000, pa.timestamp("us", tz="UTC"))
 
 
-def milliseconds_of(instant: pa.Scalar) -> int:
+def milliseconds_of(timestamp: pa.Scalar) -> int:
     """Return a timestamp with a zone as milliseconds since the epoch."""
-    at: datetime = instant.as_py()
+    at: datetime = timestamp.as_py()
     return round(at.timestamp() * 1000)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from pipelines.client_metrics.labels import LONGEST
 from pipelines.client_metrics.messages import KIND, Row
 from pipelines.coordinator_events import Unreadable
-from pipelines.decoding.record_times import LAST_MS, instant
+from pipelines.decoding.record_times import LAST_MS, utc_datetime
 from schemas.bronze import CLIENT_METRICS
 from schemas.states import QuarantineReason
 
@@ -40,7 +40,7 @@ def pushed_row(body: Mapping[str, Any]) -> Row | Unreadable:
     if wrong is not None:
         return Unreadable(QuarantineReason.INVALID_VALUE, f"{wrong} is not a valid {COLUMNS[wrong]}")
     return {
-        name: instant(body[name]) if kind == "TIMESTAMP" else body[name]
+        name: utc_datetime(body[name]) if kind == "TIMESTAMP" else body[name]
         for name, kind in COLUMNS.items()
         if body.get(name) is not None
     }

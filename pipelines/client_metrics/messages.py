@@ -11,7 +11,7 @@ from typing import Any
 from pipelines.client_metrics.labels import Labels, labels
 from pipelines.client_metrics.metrics import PREFIX, SECOND_MS, MetricKind, MetricPoint, points
 from pipelines.coordinator_events import Unreadable
-from pipelines.decoding.record_times import instant
+from pipelines.decoding.record_times import utc_datetime
 from pipelines.otlp.values import attributes, listed
 from schemas.json_depth import DEEPEST_JSON, is_too_deep
 from schemas.states import QuarantineReason
@@ -68,19 +68,19 @@ def _points(content: Mapping[str, Any]) -> Iterator[tuple[Labels, MetricPoint]]:
 
 def _row(whose: Labels, found: list[MetricPoint]) -> Row:
     """Return the row of one push. Java takes the time anew for each metric, so the last one counts."""
-    row: Row = {**whose._asdict(), "measured_at": instant(max(point.at_ms for point in found))}
+    row: Row = {**whose._asdict(), "measured_at": utc_datetime(max(point.at_ms for point in found))}
     since = [
         point.from_ms
         for point in found
         if point.kind in (MetricKind.COUNT, MetricKind.SUM) and point.from_ms is not None
     ]
-    row["counted_from_at"] = instant(min(since, default=None))
+    row["counted_from_at"] = utc_datetime(min(since, default=None))
     for point in sorted(found, key=lambda point: (point.at_ms, point.value)):
         match point.kind:
             case MetricKind.AGO:
                 at_ms = point.at_ms - round(point.value) * SECOND_MS
-                row[f"{point.column}_earliest"] = instant(at_ms - SECOND_MS)
-                row[f"{point.column}_latest"] = instant(at_ms)
+                row[f"{point.column}_earliest"] = utc_datetime(at_ms - SECOND_MS)
+                row[f"{point.column}_latest"] = utc_datetime(at_ms)
             case MetricKind.INT | MetricKind.COUNT:
                 row[point.column] = round(point.value)
             case MetricKind.SUM | MetricKind.NUMBER:

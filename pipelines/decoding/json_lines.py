@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pipelines.decoding.commit_metadata import commit_mark
 from pipelines.decoding.record_decoding import Decoded, Quarantined, decode_record, failed
-from pipelines.decoding.record_times import instant
+from pipelines.decoding.record_times import utc_datetime
 from pipelines.limits import LINE_CHARACTERS
 from schemas.states import QuarantineReason
 
@@ -67,7 +67,7 @@ def iso(timestamp_ms: int | None) -> str | None:
     >>> iso(1_795_262_500_123)
     '2026-11-21T12:01:40.123Z'
     """
-    at = instant(timestamp_ms)
+    at = utc_datetime(timestamp_ms)
     return None if at is None else at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 

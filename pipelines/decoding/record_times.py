@@ -18,7 +18,7 @@ LAST_MS = 253_402_300_799_999
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def instant(timestamp_ms: int | None) -> datetime | None:
+def utc_datetime(timestamp_ms: int | None) -> datetime | None:
     """Return the timestamp in UTC, or None if the record has none (Kafka stores -1) or it is out of range."""
     if timestamp_ms is None or not 0 <= timestamp_ms <= LAST_MS:
         return None

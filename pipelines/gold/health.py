@@ -79,8 +79,8 @@ def _intervals(lost: Sequence[StallRow]) -> Mapping[int, Loss]:
     for stall in lost:
         key = (stall["incarnation"], stall["generation_id"], stall["from_member_id"])
         spans = [span for span in (_least(stall), _estimate(stall), _most(stall)) if span is not None]
-        instants = [at for span in spans for at in span]
-        for hour in range(min(instants) // HOUR_MS, max(instants) // HOUR_MS + 1):
+        timestamps = [at for span in spans for at in span]
+        for hour in range(min(timestamps) // HOUR_MS, max(timestamps) // HOUR_MS + 1):
             least, estimate, most = (_within(span, hour) for span in spans)
             parts[hour].append((key, min(least, estimate), estimate, max(most, estimate)))
     return defaultdict(lambda: (0.0, 0.0, 0.0), {hour: loss(stops) for hour, stops in parts.items()})

@@ -55,17 +55,17 @@ def is_deployed(at: int, marks: Sequence[MarkRow]) -> bool:
     return any(m["kind"] == MarkKind.DEPLOY for m in before(at, marks))
 
 
-def marks_sentence(instants: Sequence[int], marks: Sequence[MarkRow]) -> str:
+def marks_sentence(timestamps: Sequence[int], marks: Sequence[MarkRow]) -> str:
     """Return a sentence on how many rebalances began shortly after a mark, and the first of them.
 
-    `instants` are the starts of the rebalances in milliseconds. The sentence is empty if no mark is near.
+    `timestamps` are the starts of the rebalances in milliseconds. The sentence is empty if no mark is near.
     """
-    found = [(at, near[0]) for at in instants if (near := before(at, marks))]
+    found = [(at, near[0]) for at in timestamps if (near := before(at, marks))]
     if not found:
         return ""
     at, mark = found[0]
     first = f"{duration(at - mark['marked_at'])} after the mark “{mark['text'][:LONGEST]}” ({mark['kind']})"
-    if len(instants) == 1:
+    if len(timestamps) == 1:
         return f"It began {first}."
-    which = f"all {len(found)}" if len(found) == len(instants) else f"{len(found)} of {len(instants)}"
+    which = f"all {len(found)}" if len(found) == len(timestamps) else f"{len(found)} of {len(timestamps)}"
     return f"A mark came up to {duration(MARK_MS)} before {which} rebalances; the first began {first}."

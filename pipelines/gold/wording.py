@@ -53,12 +53,12 @@ def median_duration(values: Sequence[float]) -> str:
     return duration(median(values))
 
 
-def period(instants: Sequence[int]) -> float | None:
+def period(timestamps: Sequence[int]) -> float | None:
     """Return the median interval between timestamps, or None if they are not regular.
 
     They are regular if there are at least two intervals and more than half of them are within a fifth of the median.
     """
-    gaps = [b - a for a, b in pairwise(sorted(instants))]
+    gaps = [b - a for a, b in pairwise(sorted(timestamps))]
     if len(gaps) < 2:
         return None
     usual = median(gaps)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from pipelines.decoding.record_times import instant
+from pipelines.decoding.record_times import utc_datetime
 from pipelines.kubernetes.events import KubernetesEvent, change_of, facts_of
 from pipelines.kubernetes.pod_facts import PodFact, name_in
 from pipelines.otlp.values import attributes, listed, milliseconds, plain
@@ -32,7 +32,7 @@ def facts_of_record(record: Mapping[str, Any], resource: Mapping[str, Any]) -> l
         RefusedFactError: a field that is used is wrong or missing.
     """
     named = {**resource, **attributes(record.get("attributes"))}
-    at, message = instant(milliseconds(record.get("timeUnixNano"))), plain(record.get("body"))
+    at, message = utc_datetime(milliseconds(record.get("timeUnixNano"))), plain(record.get("body"))
     path = str(named.get("k8s.object.fieldpath"))
     inside = path.removeprefix("spec.containers{").removesuffix("}") if path.startswith("spec.containers{") else ""
     found = KubernetesEvent(

@@ -11,7 +11,7 @@ from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pipelines.coordinator_events import Unreadable
-from pipelines.decoding.record_times import EPOCH, instant
+from pipelines.decoding.record_times import EPOCH, utc_datetime
 from schemas.states import PodChange, QuarantineReason
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ class PodFact(NamedTuple):
 def fact(body: Mapping[str, Any]) -> PodFact | Unreadable:
     """Return the fact in the JSON object of a row of `admin_observations`, or why it is none."""
     at = body.get("at")
-    found = instant(at) if isinstance(at, int) and not isinstance(at, bool) else None
+    found = utc_datetime(at) if isinstance(at, int) and not isinstance(at, bool) else None
     if found is None or found < EPOCH:
         return Unreadable(QuarantineReason.INVALID_TIMESTAMP, "at is not a time in milliseconds")
     change = next((each for each in PodChange if each == body.get("change")), None)

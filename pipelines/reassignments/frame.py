@@ -13,7 +13,7 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
 
-from pipelines.arrow_types import instants, stored
+from pipelines.arrow_types import stored, timestamp_columns
 from pipelines.reassignments.rows import KINDS, reassignment_rows
 from pipelines.reassignments.statements import RULES_MS
 from pipelines.rows_of_tables import by_table, ddl, stored_batches
@@ -136,7 +136,7 @@ def since_cut(table: Table) -> str:
 
 
 def _struct(name: str, fields: Iterable[str], table: Table) -> Column:
-    times = instants(table)
+    times = timestamp_columns(table)
     return F.struct(*(F.unix_millis(f).alias(f) if f in times else F.col(f) for f in fields)).alias(name)
 
 

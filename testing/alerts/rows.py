@@ -125,6 +125,6 @@ def write(
     table.
     """
     types = [(c.name, TYPES[c.type]) for c in table.columns]
-    instants = {name for name, kind in types if pa.types.is_timestamp(kind)}
-    fields = [{k: v * 1000 if k in instants and v is not None else v for k, v in r.items()} for r in rows]
+    timestamps = {name for name, kind in types if pa.types.is_timestamp(kind)}
+    fields = [{k: v * 1000 if k in timestamps and v is not None else v for k, v in r.items()} for r in rows]
     write_deltalake(table_path(warehouse, table), pa.Table.from_pylist(fields, schema=pa.schema(types)), mode=mode)

@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from jobs.captures.recording import Capture, Line
 from jobs.replay import CaptureRecords, Row, Rows, bronze_of, split
-from pipelines.arrow_types import instants
+from pipelines.arrow_types import timestamp_columns
 from pipelines.decoding.source_record import SourceRecord
 from pipelines.silver.client_hosts import ClientHosts
 from pipelines.silver.history import History
@@ -61,7 +61,7 @@ def histories_of(bronze: Iterable[Mapping[str, list[Row]]]) -> list[History]:
         for table in INPUTS:
             for row in rows[table.name]:
                 if row["group_id"] is not None:
-                    by_group[row["group_id"]][table.name].append(_milliseconds(row, instants(table)))
+                    by_group[row["group_id"]][table.name].append(_milliseconds(row, timestamp_columns(table)))
     return [History.of("kafka", group, *_inputs(parts)) for group, parts in sorted(by_group.items())]
 
 
@@ -95,7 +95,7 @@ def truth(name: str) -> dict[str, Any]:
 
 
 def decoded(rows: dict[str, list[Row]]) -> tuple[list[Row], list[Row]]:
-    """`admin_observations` and `coordinator_events` with instants in ms and bodies as objects."""
+    """`admin_observations` and `coordinator_events` with timestamps in ms and bodies as objects."""
     observations = [
         row | {"observed_at": _epoch_ms(row["observed_at"]), "body": json.loads(row["body"])}
         for row in rows["admin_observations"]

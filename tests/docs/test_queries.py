@@ -68,7 +68,7 @@ def plain(found: pa.Table) -> list[dict]:
 
 
 def value_of(value: Any) -> Any:
-    """The same for both engines, which have types of their own for instants, spans and sums."""
+    """The same for both engines, which have types of their own for timestamps, spans and sums."""
     if isinstance(value, datetime):
         return value.replace(tzinfo=UTC).isoformat()
     if isinstance(value, pa.MonthDayNano):

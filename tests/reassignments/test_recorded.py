@@ -14,7 +14,7 @@ from jobs.tables.append import append
 from jobs.tables.create_tables import create_tables
 from jobs.tables.new_rows import NewRows
 from jobs.tables.paths import table_path
-from pipelines.arrow_types import instants, row_type
+from pipelines.arrow_types import row_type, timestamp_columns
 from pipelines.reassignments.rows import reassignment_rows
 from schemas.bronze import ADMIN_OBSERVATIONS, BRONZE, COORDINATOR_EVENTS
 from schemas.silver import REASSIGNMENT_TABLES
@@ -78,7 +78,7 @@ def arrow(found: list, table):
 def stored_as(found: dict[str, list]) -> dict[str, list]:
     out = defaultdict(list)
     for table in REASSIGNMENT_TABLES:
-        times = instants(table)
+        times = timestamp_columns(table)
         typed = [row | {t: row[t] * 1000 for t in times if row.get(t) is not None} for row in found[table.name]]
         out[table.name] = arrow(typed, table).to_pylist()
     return out

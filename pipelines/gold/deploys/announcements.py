@@ -49,7 +49,7 @@ def _of_time(same: Sequence[MarkRow]) -> Announcement:
     return Announcement(at=same[0]["marked_at"], text="; ".join(texts), is_named=bool(named))
 
 
-def _any_in(instants: Sequence[int], first: int, end: int) -> bool:
+def _any_in(timestamps: Sequence[int], first: int, end: int) -> bool:
     """Return whether one of these times, which are in order, is in [first, end)."""
-    at = bisect_left(instants, first)
-    return at < len(instants) and instants[at] < end
+    at = bisect_left(timestamps, first)
+    return at < len(timestamps) and timestamps[at] < end

@@ -32,19 +32,21 @@ def instance_id_used_twice(facts: GroupFacts) -> Iterator[GroupFinding]:
     for instance_id in sorted({*holders, *fenced}):
         mine, lines = holders.get(instance_id, []), fenced.get(instance_id, [])
         taken = _taken_back(mine)
-        instants = [h.at for h in taken] if len(taken) >= LOOP else lines if _is_repeated(facts, lines, mine) else []
-        if not instants:
+        timestamps = [h.at for h in taken] if len(taken) >= LOOP else lines if _is_repeated(facts, lines, mine) else []
+        if not timestamps:
             continue
         processes = unique(f"{client or instance_id} ({host})" for client, host in (h.process for h in taken or mine))
-        usual = period(instants)
-        often = f"every {duration(usual)}" if usual is not None else f"within {duration(instants[-1] - instants[0])}"
+        usual = period(timestamps)
+        often = (
+            f"every {duration(usual)}" if usual is not None else f"within {duration(timestamps[-1] - timestamps[0])}"
+        )
         yield GroupFinding(
             pattern=Pattern.INSTANCE_ID_USED_TWICE,
             subject=instance_id,
-            started_at=instants[0],
-            last_at=instants[-1],
-            ended_at=facts.ended(instants[-1]),
-            times=len(instants),
+            started_at=timestamps[0],
+            last_at=timestamps[-1],
+            ended_at=facts.ended(timestamps[-1]),
+            times=len(timestamps),
             instances=[instance_id, *processes],
             sources=(TOPIC, LOG) if lines and taken else (LOG,) if lines else (TOPIC,),
             evidence=Evidence.OBSERVED if lines else Evidence.INFERRED,
