@@ -1,14 +1,18 @@
 """A day's batches of `up` back to back: memory by process and allocator, open files, Delta logs, temporary files.
 
 `./regroup bench aged-day [--batches 17280] [--minutes 60] [--records-per-s 500] [--groups 200]
-[--rounds-per-generation 50] [--alone] [--out FOLDER]`. A day has 17,280 batches at the usual trigger of five seconds;
-here the trigger is zero, and the run ends after `--batches` or `--minutes`, whatever comes first. It starts a broker
-with a constant load. A group rebalances every 50 rounds of its commits and rests in between; with
-`--rounds-per-generation 2` none ever rests. A reader opens pages all the time. With `--alone`, `serve` and `notify` run
-as processes of their own next to `up`. Growth is the median slope of the last two thirds of the batches, which a single
-peak does not change. What allocators hold is written by a thread in each Python process (`testing.ageing.inside`). The
-curves are written to FOLDER as JSON and CSV. An hour of batches has an hour of history, so growth with the length of
-the history is measured by `bench steady --history-minutes`.
+[--rounds-per-generation 50] [--alone | --readers] [--out FOLDER]`. A day has 17,280 batches at the usual trigger of
+five seconds; here the trigger is zero, and the run ends after `--batches` or `--minutes`, whatever comes first. It
+starts a broker with a constant load. A group rebalances every 50 rounds of its commits and rests in between; with
+`--rounds-per-generation 2` none ever rests. A reader opens pages all the time.
+
+With `--alone`, `serve` and `notify` run as processes of their own next to `up`. With `--readers`, they run without `up`
+and without a broker: a process writes commits like those of `up` (`testing.ageing.commits`), several a second.
+
+Growth is the median slope of the last two thirds of the batches, which a single peak does not change. What allocators
+hold is written by a thread in each Python process (`testing.ageing.inside`). The curves are written to FOLDER as JSON
+and CSV. Except with `--readers`, an hour of batches has an hour of history; growth with the length of the history is
+measured by `bench steady --history-minutes`.
 """
 
 from __future__ import annotations
@@ -19,17 +23,15 @@ import os
 import re
 import signal
 import statistics
-import subprocess
-import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from itertools import pairwise
 from pathlib import Path
 
 from bench.load import OVERRIDES, Load, create_offsets_topic, produce
-from bench.page_load.reader import reading
+from bench.page_load.reader import PAUSE_S, reading
 from jobs.lab.broker import Broker
 from jobs.tables.create_tables import create_tables
 from jobs.tables.delta_io import checkpoint_path
@@ -37,10 +39,12 @@ from schemas.bronze import BRONZE
 from schemas.silver import SILVER
 from testing.ageing.curves import Sample, after_warm_up, growth, verdict, write
 from testing.ageing.processes import Figures, environment, sample
+from testing.ageing.programs import Programs
 
 DAY = 17_280
 BATCH = re.compile(r"([\d.]+) s  Batch (\d+) is in silver")
 EVERY_S = 10.0
+NO_BROKER = "127.0.0.1:9"
 SHOWN = ("pss anon", "pss file", "malloc used", "malloc free", "arrow", "duckdb", "open files", "threads")
 HEAD = "{:22} {:>9} {:>9} {:>12} {:>12} {:>8} {:>8} {:>11} {:>8} {:>16}"
 
@@ -104,64 +108,68 @@ def options() -> argparse.Namespace:
     parser.add_argument("--records-per-s", type=int, default=500)
     parser.add_argument("--groups", type=int, default=200)
     parser.add_argument("--rounds-per-generation", type=int, default=50)
-    parser.add_argument("--alone", action="store_true")
+    apart = parser.add_mutually_exclusive_group()
+    apart.add_argument("--alone", action="store_true", help="`serve` and `notify` as processes next to `up`")
+    apart.add_argument("--readers", action="store_true", help="`serve` and `notify` without `up`")
     parser.add_argument("--out", type=Path)
     return parser.parse_args()
 
 
-def main() -> None:
-    arguments = options()
+def started(programs: Programs, folder: Path, arguments: argparse.Namespace) -> tuple[Path, Path]:
+    """Start everything, and return the output of the program that writes tables and of the one with the pages."""
+    stack, warehouse, config = programs.stack, folder / "warehouse", folder / "regroup.toml"
     load = Load(
         records=round(arguments.records_per_s * 60 * (arguments.minutes + 10)),
         groups=arguments.groups,
         records_per_s=arguments.records_per_s,
         rounds_per_generation=arguments.rounds_per_generation,
     )
+    servers = NO_BROKER
+    if not arguments.readers:
+        servers = stack.enter_context(Broker(folder / "broker", overrides=OVERRIDES)).bootstrap_servers
+        create_offsets_topic(servers, load.partitions)
+    config.write_text(f'trigger_seconds = 0.0\n[clusters.kafka]\nbootstrap_servers = "{servers}"\n')
+
+    def ours(name: str, *more: str, ends_by: signal.Signals = signal.SIGTERM) -> Path:
+        settings = ("--config", str(config), "--warehouse", str(warehouse))
+        return programs.start(name, "jobs.cli", name, *settings, *more, ends_by=ends_by)
+
+    if arguments.alone or arguments.readers:
+        # Before `up`, which would otherwise send the alerts itself.
+        create_tables(None, warehouse, (*BRONZE, *SILVER))
+        ours("notify")
+        programs.wait((checkpoint_path(warehouse, "notify") / "held").exists)
+    if arguments.readers:
+        return programs.start("commits", "testing.ageing.commits", str(warehouse)), ours("serve", "--port", "0")
+    log = ours("up", "--port", "0", ends_by=signal.SIGINT)
+    pages = ours("serve", "--port", "0") if arguments.alone else log
+    share = (servers, load, round(time.time() * 1000), range(load.groups))
+    producer = multiprocessing.get_context("spawn").Process(target=produce, args=share)
+    producer.start()
+    stack.callback(producer.join)
+    stack.callback(producer.terminate)
+    return log, pages
+
+
+def main() -> None:
+    arguments = options()
     samples: list[Sample] = []
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(ignore_cleanup_errors=True)))
         out = arguments.out or Path(tempfile.mkdtemp(prefix="aged-day-"))
         out.mkdir(parents=True, exist_ok=True)
-        servers = stack.enter_context(Broker(folder / "broker", overrides=OVERRIDES)).bootstrap_servers
-        create_offsets_topic(servers, load.partitions)
         warehouse, temporary, inside = folder / "warehouse", folder / "temporary", folder / "inside"
         temporary.mkdir()
-        config = folder / "regroup.toml"
-        config.write_text(f'trigger_seconds = 0.0\n[clusters.kafka]\nbootstrap_servers = "{servers}"\n')
         known = environment(inside, {**os.environ, "TMPDIR": str(temporary)})
-        ours = [sys.executable, "-P", "-m", "jobs.cli"]
-        settings = ["--config", str(config), "--warehouse", str(warehouse)]
-
-        running: dict[str, subprocess.Popen[bytes]] = {}
-
-        def begin(command: str, *more: str) -> Path:
-            log = out / f"{command}.log"
-            with log.open("wb") as sink:
-                process = subprocess.Popen([*ours, command, *settings, *more], stdout=sink, stderr=sink, env=known)
-            stack.callback(process.wait)
-            stack.callback(process.send_signal, signal.SIGINT if command == "up" else signal.SIGTERM)
-            running[command] = process
-            return log
-
+        programs = Programs(stack=stack, logs=out, environment=known)
         began = time.monotonic()
-        if arguments.alone:
-            # Before `up`, which would otherwise send the alerts itself.
-            create_tables(None, warehouse, (*BRONZE, *SILVER))
-            begin("notify")
-            _wait(running, out, (checkpoint_path(warehouse, "notify") / "held").exists)
-        log = begin("up", "--port", "0")
-        pages_log = begin("serve", "--port", "0") if arguments.alone else log
-        share = (servers, load, round(time.time() * 1000), range(load.groups))
-        producer = multiprocessing.get_context("spawn").Process(target=produce, args=share)
-        producer.start()
-        stack.callback(producer.join)
-        stack.callback(producer.terminate)
-        _wait(running, out, lambda: bool(batches(log)))
-        stack.enter_context(reading(pages_log, warehouse))
+        log, pages = started(programs, folder, arguments)
+        programs.wait(lambda: bool(batches(log)))
+        stack.enter_context(reading(pages, warehouse, 0.0 if arguments.readers else PAUSE_S))
         while (done := batches(log)) and len(done) < arguments.batches:
-            _refuse_ended(running, out)
+            programs.refuse_ended()
             seconds = time.monotonic() - began
-            roles = {name: of for each in running.values() for name, of in sample(each.pid, inside).items()}
+            roles = {name: of for each in programs.running.values() for name, of in sample(each.pid, inside).items()}
             samples.append(Sample(seconds, len(done), roles, files_in(warehouse, temporary)))
             write(samples, out / "curves")
             if seconds > 60 * arguments.minutes:
@@ -169,20 +177,6 @@ def main() -> None:
             time.sleep(EVERY_S)
     for line in (*table(samples), *findings(samples, done), f"curves: {out / 'curves.csv'}"):
         print(line, flush=True)
-
-
-def _wait(running: Mapping[str, subprocess.Popen[bytes]], logs: Path, is_ready: Callable[[], bool]) -> None:
-    while not is_ready():
-        _refuse_ended(running, logs)
-        time.sleep(0.2)
-
-
-def _refuse_ended(running: Mapping[str, subprocess.Popen[bytes]], logs: Path) -> None:
-    """Raise `SystemExit` if a process has ended."""
-    for command, process in running.items():
-        if process.poll() is not None:
-            print(f"`{command}` ended with {process.returncode}: see {logs / command}.log.", file=sys.stderr)
-            raise SystemExit(1)
 
 
 if __name__ == "__main__":

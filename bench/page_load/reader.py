@@ -29,12 +29,12 @@ def addresses(warehouse: Path) -> list[str]:
 
 
 @contextmanager
-def reading(log: Path, warehouse: Path) -> Iterator[None]:
-    """Open a page every two seconds, at the address that the log names. A failure is left for the next page."""
+def reading(log: Path, warehouse: Path, pause_s: float = PAUSE_S) -> Iterator[None]:
+    """Open a page, pause, and so on, at the address that the log names. A failure is left for the next page."""
     stopped = threading.Event()
 
     def go_on() -> None:
-        while not stopped.wait(PAUSE_S):
+        while not stopped.wait(max(pause_s, 0.1)):
             with suppress(OSError, HTTPException, AssertionError):
                 host = ADDRESS.findall(log.read_text(encoding="utf-8", errors="replace"))[-1:]
                 reader = client(host[0]) if host else None
@@ -42,7 +42,7 @@ def reading(log: Path, warehouse: Path) -> Iterator[None]:
                 while reader is not None and time.monotonic() - began < 60:
                     for address in addresses(warehouse):
                         reader.open(address)
-                        if stopped.wait(PAUSE_S):
+                        if stopped.wait(pause_s):
                             return
 
     thread = threading.Thread(target=go_on, daemon=True)

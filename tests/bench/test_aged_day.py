@@ -8,10 +8,12 @@ import sys
 import time
 from pathlib import Path
 
+from testing.ageing.commits import GROUPS, rows_of, written
 from testing.ageing.curves import LEAST, Sample, growth, slope, verdict, write
 from testing.ageing.processes import environment, role, sample
 
 ROOT = Path(__file__).parents[2]
+NOW = 1_790_000_000_000
 WORK = """
 import os, sys, time
 from pathlib import Path
@@ -96,3 +98,26 @@ def test_growth_is_told_from_warm_up_and_from_single_peaks(tmp_path) -> None:
     write(rising, tmp_path / "curves")
     assert 61 == len((tmp_path / "curves.csv").read_text().splitlines())
     assert slope([]) is None
+
+
+def test_batches_of_made_up_commits_have_rows_of_their_own() -> None:
+    rows = [written(rows_of(number, NOW + number)) for number in (0, 1, GROUPS)]
+    for table in rows[0]:
+        keys = [tuple(row[name] for name in table.key) for batch in rows for row in batch[table].to_pylist()]
+        if table.name != "groups":
+            assert len(keys) == len(set(keys)), table.name
+    assert {batch[table].num_rows for batch in rows for table in batch if table.name == "generations"} == {2}
+
+
+def test_a_process_that_writes_made_up_commits_says_when_each_is_there(tmp_path) -> None:
+    log = tmp_path / "commits.log"
+    command = [sys.executable, "-P", "-m", "testing.ageing.commits", str(tmp_path / "warehouse")]
+    with (
+        log.open("wb") as sink,
+        subprocess.Popen(command, stdout=sink, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}) as process,
+    ):
+        try:
+            until(lambda: "Batch 2 is in silver" in log.read_text())
+        finally:
+            process.kill()
+    assert (tmp_path / "warehouse" / "generations").is_dir()

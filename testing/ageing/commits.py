@@ -1,0 +1,94 @@
+"""Commits like those of `up`, batch after batch, without Kafka and Spark: for processes that only read tables.
+
+`python -m testing.ageing.commits WAREHOUSE` writes until it is ended, and prints a line for each batch, as `up` does. A
+batch rebalances one of `GROUPS` groups twice. The tables keep the rows of the last hour of batches, so they do not grow
+after the first hour. Every `MERGED_EVERY` batches, one file replaces the files of each table.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections import defaultdict, deque
+from itertools import count
+from pathlib import Path
+
+import pyarrow as pa
+from deltalake import DeltaTable, write_deltalake
+
+from jobs.tables.create_tables import create_tables
+from jobs.tables.paths import table_path
+from pipelines.arrow_types import stored
+from schemas.bronze import BRONZE, COVERAGE
+from schemas.gold import GOLD, VERDICTS
+from schemas.silver import GROUPS as GROUP_STATES
+from schemas.silver import SILVER
+from schemas.tables import Table
+from testing.sample import CLUSTER, History, Rows, verdicts
+
+GROUPS = 50
+KEPT = 720
+"""Batches of an hour at the usual trigger."""
+
+MERGED_EVERY = 40
+RETENTION = "interval 4 minutes"
+"""For about as many batches as in the two hours for which `up` keeps logs, if a batch takes a sixth of a second."""
+
+CHANGED = (*SILVER, VERDICTS, COVERAGE)
+Written = dict[Table, pa.Table]
+
+
+def rows_of(number: int, now: int) -> Rows:
+    """Return the rows of a batch: a member of one group leaves, and another one joins."""
+    group = History(f"group-{number % GROUPS:02d}")
+    group.number = number // GROUPS * 2
+    one, two = group.member("one"), group.member("two")
+    group.rebalance(now - 4_000, [one], "member_left", wait=500)
+    group.rebalance(now - 2_000, [one, two], "member_joined", by=two, wait=500)
+    rows = group.end(now, first_seen=now - 4_000)
+    for row in rows["generation_members"]:
+        row["valid_to_at"] = row["valid_to_at"] or now
+    span = {"from_offset": number, "to_offset": number + 1, "from_at": now - 4_000, "to_at": now, "records": 1}
+    source = {"cluster": CLUSTER, "source": "__consumer_offsets", "source_partition": 7, "log_epoch": 0}
+    rows[COVERAGE.name] = [source | span | {"is_gap": False, "skipped": 0, "quarantined": 0}]
+    return rows | verdicts(rows)
+
+
+def written(rows: Rows) -> Written:
+    """Return the rows of the tables that a batch changes as Arrow tables."""
+    found = {table: rows.get(table.name, []) for table in CHANGED}
+    return {
+        table: stored([{name: row.get(name) for name in table.names} for row in of_table], table)
+        for table, of_table in found.items()
+        if of_table
+    }
+
+
+def go_on(warehouse: Path) -> None:
+    """Write batch after batch."""
+    create_tables(None, warehouse, (*BRONZE, *SILVER, *GOLD))
+    kept_for = dict.fromkeys(("delta.logRetentionDuration", "delta.deletedFileRetentionDuration"), RETENTION)
+    for table in CHANGED:
+        DeltaTable(table_path(warehouse, table)).alter.set_table_properties(kept_for)
+    kept: dict[Table, deque[pa.Table]] = defaultdict(lambda: deque(maxlen=KEPT))
+    states: dict[int, pa.Table] = {}
+    began = time.monotonic()
+    for number in count():
+        for table, rows in written(rows_of(number, round(time.time() * 1000))).items():
+            path = table_path(warehouse, table)
+            kept[table].append(rows)
+            if table is GROUP_STATES:
+                states[number % GROUPS] = rows
+                write_deltalake(path, pa.concat_tables(states.values()), mode="overwrite")
+            elif number % MERGED_EVERY:
+                write_deltalake(path, rows, mode="append")
+            else:
+                write_deltalake(path, pa.concat_tables(kept[table]), mode="overwrite")
+            if number % MERGED_EVERY == 0:
+                DeltaTable(path).vacuum(dry_run=False)
+        sys.stdout.write(f"{time.monotonic() - began:7.1f} s  Batch {number} is in silver\n")
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    go_on(Path(sys.argv[1]))
