@@ -45,6 +45,9 @@ DAY = 17_280
 BATCH = re.compile(r"([\d.]+) s  Batch (\d+) is in silver")
 EVERY_S = 10.0
 NO_BROKER = "127.0.0.1:9"
+READERS_PAUSE_S = 0.3
+"""About one page for each batch, as next to `up`."""
+
 SHOWN = ("pss anon", "pss file", "malloc used", "malloc free", "arrow", "duckdb", "open files", "threads")
 HEAD = "{:22} {:>9} {:>9} {:>12} {:>12} {:>8} {:>8} {:>11} {:>8} {:>16}"
 
@@ -165,7 +168,7 @@ def main() -> None:
         began = time.monotonic()
         log, pages = started(programs, folder, arguments)
         programs.wait(lambda: bool(batches(log)))
-        stack.enter_context(reading(pages, warehouse, 0.0 if arguments.readers else PAUSE_S))
+        stack.enter_context(reading(pages, warehouse, READERS_PAUSE_S if arguments.readers else PAUSE_S))
         while (done := batches(log)) and len(done) < arguments.batches:
             programs.refuse_ended()
             seconds = time.monotonic() - began

@@ -34,7 +34,7 @@ def reading(log: Path, warehouse: Path, pause_s: float = PAUSE_S) -> Iterator[No
     stopped = threading.Event()
 
     def go_on() -> None:
-        while not stopped.wait(max(pause_s, 0.1)):
+        while not stopped.wait(pause_s):
             with suppress(OSError, HTTPException, AssertionError):
                 host = ADDRESS.findall(log.read_text(encoding="utf-8", errors="replace"))[-1:]
                 reader = client(host[0]) if host else None
