@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping
 from concurrent.futures import Future
@@ -20,6 +21,12 @@ RESPONSE_BYTES = 16 << 20
 
 CELL_BYTES = 16
 """Bytes of an ordinary cell as Arrow. A longer cell counts as several."""
+
+
+UNUSED_S = 600.0
+"""Seconds after which a result that was not asked for again is dropped. The limits of a range that ends now move on, so
+its earlier results are of no more use.
+"""
 
 
 class Rows(NamedTuple):
@@ -45,19 +52,26 @@ def rows_of(found: pa.Table, cap: int) -> SizedRows:
     return response
 
 
+class _Kept(NamedTuple):
+    """A result and when it was last asked for, in seconds of the cache's clock."""
+
+    response: Rows
+    used_at: float
+
+
 class QueryCache:
-    """The most recently used results, limited to a number of cells. Thread-safe.
+    """The most recently used results, limited to a number of cells, of the last `UNUSED_S` seconds. Thread-safe.
 
     A result belongs to versions of tables. When one of these tables has another version, the result is dropped, because
     no later query can use it: it would keep the files, schema and texts of its version in memory.
     """
 
-    def __init__(self, cells: int) -> None:
-        self._cells = cells
+    def __init__(self, cells: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self._cells, self._clock = cells, clock
         self._size = 0
         self._lock = Lock()
         self._current: dict[str, Hashable] = {}
-        self._entries: OrderedDict[_Key, Rows] = OrderedDict()
+        self._entries: OrderedDict[_Key, _Kept] = OrderedDict()
         self._underway: dict[_Key, Future[Rows]] = {}
 
     def get(self, question: Hashable, versions: Mapping[str, Hashable], ask: Callable[[], Rows]) -> Rows:
@@ -68,9 +82,10 @@ class QueryCache:
         key = question, tuple(versions.items())
         with self._lock:
             self._drop_others(versions)
-            if (response := self._entries.get(key)) is not None:
-                self._entries.move_to_end(key)
-                return response
+            self._drop_unused()
+            if (kept := self._entries.pop(key, None)) is not None:
+                self._entries[key] = _Kept(kept.response, self._clock())
+                return kept.response
             underway = self._underway.get(key)
             if underway is None:
                 mine = self._underway[key] = Future()
@@ -96,15 +111,24 @@ class QueryCache:
             return
         self._current.update(versions)
         for key in [each for each in self._entries if any(self._current[name] != at for name, at in each[1])]:
-            self._size -= _cells(key, self._entries.pop(key))
+            self._size -= _cells(key, self._entries.pop(key).response)
+
+    def _drop_unused(self) -> None:
+        since = self._clock() - UNUSED_S
+        while self._entries and next(iter(self._entries.values())).used_at < since:
+            self._drop_oldest()
+
+    def _drop_oldest(self) -> None:
+        key, kept = self._entries.popitem(last=False)
+        self._size -= _cells(key, kept.response)
 
     def _keep(self, key: _Key, response: Rows) -> None:
         if any(self._current[name] != at for name, at in key[1]):
             return
-        self._entries[key] = response
+        self._entries[key] = _Kept(response, self._clock())
         self._size += _cells(key, response)
         while self._size > self._cells:
-            self._size -= _cells(*self._entries.popitem(last=False))
+            self._drop_oldest()
 
 
 def _cells(key: _Key, response: Rows) -> int:

@@ -12,7 +12,7 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from dashboards.lake.lake import LakeError, LocalLake
-from dashboards.lake.query_cache import QueryCache, Rows
+from dashboards.lake.query_cache import UNUSED_S, QueryCache, Rows
 from testing import sample
 
 GROUPS = "SELECT group_id, member_count FROM groups ORDER BY group_id LIMIT $cap"
@@ -159,6 +159,20 @@ def test_kept_answers_have_an_upper_size():
     for key in ("one", "two", "three", "three", "two", "one"):
         responses.get(key, {}, lambda key=key: ask(key))
     assert ["one", "two", "three", "one"] == asked
+
+
+def test_a_result_that_nobody_asks_for_again_is_dropped():
+    seconds, asked = [0.0], []
+    responses = QueryCache(1_000_000, clock=lambda: seconds[0])
+
+    def ask(key):
+        asked.append(key)
+        return Rows([{"a": 1}], is_capped=False)
+
+    for key in ("often", "once", "often", "later", "often", "once"):
+        responses.get(key, {}, lambda key=key: ask(key))
+        seconds[0] += 0.4 * UNUSED_S
+    assert ["often", "once", "later", "once"] == asked
 
 
 def test_results_of_earlier_versions_are_dropped():
