@@ -30,7 +30,7 @@ def addresses(warehouse: Path) -> list[str]:
 
 @contextmanager
 def reading(log: Path, warehouse: Path, pause_s: float = PAUSE_S) -> Iterator[None]:
-    """Open a page, pause, and so on, at the address that the log names. A failure is left for the next page."""
+    """Open one page after the other, with pauses, at the address that the log names. A failure is left for the next."""
     stopped = threading.Event()
 
     def go_on() -> None:

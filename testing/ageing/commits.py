@@ -85,7 +85,7 @@ def go_on(warehouse: Path) -> None:
             else:
                 write_deltalake(path, pa.concat_tables(kept[table]), mode="overwrite")
             if number % MERGED_EVERY == 0:
-                DeltaTable(path).vacuum(dry_run=False)
+                DeltaTable(path).vacuum(dry_run=False, full=True)
         sys.stdout.write(f"{time.monotonic() - began:7.1f} s  Batch {number} is in silver\n")
         sys.stdout.flush()
 
