@@ -22,10 +22,9 @@ RESPONSE_BYTES = 16 << 20
 CELL_BYTES = 16
 """Bytes of an ordinary cell as Arrow. A longer cell counts as several."""
 
-
 UNUSED_S = 600.0
-"""Seconds after which a result that was not asked for again is dropped. The limits of a range that ends now move on, so
-its earlier results are of no more use.
+"""Seconds after which a result that was not asked for again is dropped. A range that ends now gets new limits every few
+seconds, and nobody asks for its earlier limits again.
 """
 
 

@@ -113,7 +113,7 @@ class Capture:
     def observations(self) -> Iterator[tuple[int, dict[str, Any] | Refused]]:
         """Yield line number and object of each line of admin.jsonl; `Refused` for lines that cannot be used."""
         self._files.budget.reset("admin")
-        for name in [name for name in self._files.names("admin.jsonl", "") if name in OBSERVATIONS]:
+        for name in [each for each in self._files.names("admin.jsonl", "") if each in OBSERVATIONS]:
             for number, (raw, is_cut) in enumerate(self._files.lines(name, "admin", MAX_OBSERVATION_BYTES), 1):
                 if not raw.strip():
                     continue

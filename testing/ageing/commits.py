@@ -1,15 +1,15 @@
 """Commits like those of `up`, batch after batch, without Kafka and Spark: for processes that only read tables.
 
 `python -m testing.ageing.commits WAREHOUSE` writes until it is ended, and prints a line for each batch, as `up` does. A
-batch rebalances one of `GROUPS` groups twice. The tables keep the rows of the last hour of batches, so they do not grow
-after the first hour. Every `MERGED_EVERY` batches, one file replaces the files of each table.
+batch rebalances one of `GROUP_COUNT` groups twice. The tables keep the rows of the last hour of batches, so they do not
+grow after the first hour. Every `MERGED_EVERY` batches, one file replaces the files of each table.
 """
 
 from __future__ import annotations
 
 import sys
 import time
-from collections import defaultdict, deque
+from collections import deque
 from itertools import count
 from pathlib import Path
 
@@ -21,18 +21,17 @@ from jobs.tables.paths import table_path
 from pipelines.arrow_types import stored
 from schemas.bronze import BRONZE, COVERAGE
 from schemas.gold import GOLD, VERDICTS
-from schemas.silver import GROUPS as GROUP_STATES
-from schemas.silver import SILVER
+from schemas.silver import GROUPS, SILVER
 from schemas.tables import Table
 from testing.sample import CLUSTER, History, Rows, verdicts
 
-GROUPS = 50
+GROUP_COUNT = 50
 KEPT = 720
 """Batches of an hour at the usual trigger."""
 
 MERGED_EVERY = 40
-RETENTION = "interval 4 minutes"
-"""For about as many batches as in the two hours for which `up` keeps logs, if a batch takes a sixth of a second."""
+RETENTION = "interval 10 minutes"
+"""At two batches a second about as many as in the two hours for which `up` keeps logs."""
 
 CHANGED = (*SILVER, VERDICTS, COVERAGE)
 Written = dict[Table, pa.Table]
@@ -40,8 +39,8 @@ Written = dict[Table, pa.Table]
 
 def rows_of(number: int, now: int) -> Rows:
     """Return the rows of a batch: a member of one group leaves, and another one joins."""
-    group = History(f"group-{number % GROUPS:02d}")
-    group.number = number // GROUPS * 2
+    group = History(f"group-{number % GROUP_COUNT:02d}")
+    group.number = number // GROUP_COUNT * 2
     one, two = group.member("one"), group.member("two")
     group.rebalance(now - 4_000, [one], "member_left", wait=500)
     group.rebalance(now - 2_000, [one, two], "member_joined", by=two, wait=500)
@@ -58,7 +57,7 @@ def written(rows: Rows) -> Written:
     """Return the rows of the tables that a batch changes as Arrow tables."""
     found = {table: rows.get(table.name, []) for table in CHANGED}
     return {
-        table: stored([{name: row.get(name) for name in table.names} for row in of_table], table)
+        table: stored([dict.fromkeys(table.names) | row for row in of_table], table)
         for table, of_table in found.items()
         if of_table
     }
@@ -70,21 +69,18 @@ def go_on(warehouse: Path) -> None:
     kept_for = dict.fromkeys(("delta.logRetentionDuration", "delta.deletedFileRetentionDuration"), RETENTION)
     for table in CHANGED:
         DeltaTable(table_path(warehouse, table)).alter.set_table_properties(kept_for)
-    kept: dict[Table, deque[pa.Table]] = defaultdict(lambda: deque(maxlen=KEPT))
-    states: dict[int, pa.Table] = {}
+    # `groups` has one row per group, and each batch replaces one of them.
+    kept = {table: deque[pa.Table](maxlen=GROUP_COUNT if table is GROUPS else KEPT) for table in CHANGED}
     began = time.monotonic()
     for number in count():
         for table, rows in written(rows_of(number, round(time.time() * 1000))).items():
-            path = table_path(warehouse, table)
+            path, is_merged = table_path(warehouse, table), number % MERGED_EVERY == 0
             kept[table].append(rows)
-            if table is GROUP_STATES:
-                states[number % GROUPS] = rows
-                write_deltalake(path, pa.concat_tables(states.values()), mode="overwrite")
-            elif number % MERGED_EVERY:
-                write_deltalake(path, rows, mode="append")
-            else:
+            if is_merged or table is GROUPS:
                 write_deltalake(path, pa.concat_tables(kept[table]), mode="overwrite")
-            if number % MERGED_EVERY == 0:
+            else:
+                write_deltalake(path, rows, mode="append")
+            if is_merged:
                 DeltaTable(path).vacuum(dry_run=False, full=True)
         sys.stdout.write(f"{time.monotonic() - began:7.1f} s  Batch {number} is in silver\n")
         sys.stdout.flush()

@@ -8,7 +8,7 @@ import sys
 import time
 from pathlib import Path
 
-from testing.ageing.commits import GROUPS, rows_of, written
+from testing.ageing.commits import GROUP_COUNT, rows_of, written
 from testing.ageing.curves import LEAST, Sample, growth, slope, verdict, write
 from testing.ageing.processes import environment, role, sample
 
@@ -101,7 +101,7 @@ def test_growth_is_told_from_warm_up_and_from_single_peaks(tmp_path) -> None:
 
 
 def test_batches_of_made_up_commits_have_rows_of_their_own() -> None:
-    rows = [written(rows_of(number, NOW + number)) for number in (0, 1, GROUPS)]
+    rows = [written(rows_of(number, NOW + number)) for number in (0, 1, GROUP_COUNT)]
     for table in rows[0]:
         keys = [tuple(row[name] for name in table.key) for batch in rows for row in batch[table].to_pylist()]
         if table.name != "groups":

@@ -137,7 +137,7 @@ def test_a_grid_is_saved_in_the_order_the_reader_gave_it(reader):
 @pytest.mark.parametrize(
     "request_", ["", "null", "[]", "{}", '{"sortModel": 5, "filterModel": [1]}', '{"startRow": -1}']
 )
-def test_any_request_that_is_json_gets_all_rows_of_the_fleet(address, request_):
+def test_an_empty_request_and_any_json_get_all_rows_of_the_fleet(address, request_):
     with urlopen(f"{address}/rows?from=now-6h&request={quote(request_)}") as response:
         found = json.load(response)
     assert found["rowCount"] == len(found["rowData"]) > 2
