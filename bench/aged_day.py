@@ -1,10 +1,10 @@
 """A day's batches of `up` back to back: memory by process and allocator, open files, Delta logs, temporary files.
 
 `./regroup bench aged-day [--batches 17280] [--minutes 60] [--records-per-s 500] [--groups 200]
-[--rounds-per-generation 50] [--alone | --readers] [--out FOLDER]`. A day has 17,280 batches at the usual trigger of
-five seconds; here the trigger is zero, and the run ends after `--batches` or `--minutes`, whatever comes first. It
-starts a broker with a constant load. A group rebalances every 50 rounds of its commits and rests in between; with
-`--rounds-per-generation 2` none ever rests. A reader opens pages all the time.
+[--rounds-per-generation 50] [--alone | --readers] [--trace] [--out FOLDER]`. A day has 17,280 batches at the usual
+trigger of five seconds; here the trigger is zero, and the run ends after `--batches` or `--minutes`, whatever comes
+first. It starts a broker with a constant load. A group rebalances every 50 rounds of its commits and rests in between;
+with `--rounds-per-generation 2` none ever rests. A reader opens pages all the time.
 
 With `--alone`, `serve` and `notify` run as processes of their own next to `up`. With `--readers`, they run without `up`
 and without a broker: a process writes commits like those of `up` (`testing.ageing.commits`), several a second.
@@ -13,6 +13,9 @@ Growth is the median slope of the last two thirds of the batches, which a single
 hold is written by a thread in each Python process (`testing.ageing.inside`). The curves are written to FOLDER as JSON
 and CSV. Except with `--readers`, an hour of batches has an hour of history; growth with the length of the history is
 measured by `bench steady --history-minutes`.
+
+`--trace` also tells which lines of Python allocated the blocks that grow. It makes every Python process slower and
+larger, so use its figures of memory for nothing else.
 """
 
 from __future__ import annotations
@@ -38,6 +41,7 @@ from jobs.tables.delta_io import checkpoint_path
 from schemas.bronze import BRONZE
 from schemas.silver import SILVER
 from testing.ageing.curves import Sample, after_warm_up, growth, verdict, write
+from testing.ageing.lines import TRACED, report
 from testing.ageing.processes import Figures, environment, sample
 from testing.ageing.programs import Programs
 
@@ -114,6 +118,7 @@ def options() -> argparse.Namespace:
     apart = parser.add_mutually_exclusive_group()
     apart.add_argument("--alone", action="store_true", help="`serve` and `notify` as processes next to `up`")
     apart.add_argument("--readers", action="store_true", help="`serve` and `notify` without `up`")
+    parser.add_argument("--trace", action="store_true", help="tell which lines of Python allocate what grows")
     parser.add_argument("--out", type=Path)
     return parser.parse_args()
 
@@ -163,7 +168,7 @@ def main() -> None:
         out.mkdir(parents=True, exist_ok=True)
         warehouse, temporary, inside = folder / "warehouse", folder / "temporary", folder / "inside"
         temporary.mkdir()
-        known = environment(inside, {**os.environ, "TMPDIR": str(temporary)})
+        known = environment(inside, {**os.environ, "TMPDIR": str(temporary)} | (TRACED if arguments.trace else {}))
         programs = Programs(stack=stack, logs=out, environment=known)
         began = time.monotonic()
         log, pages = started(programs, folder, arguments)
@@ -178,7 +183,8 @@ def main() -> None:
             if seconds > 60 * arguments.minutes:
                 break
             time.sleep(EVERY_S)
-    for line in (*table(samples), *findings(samples, done), f"curves: {out / 'curves.csv'}"):
+        lines = report(inside, {each.pid: name for name, each in programs.running.items()})
+    for line in (*table(samples), *findings(samples, done), *lines, f"curves: {out / 'curves.csv'}"):
         print(line, flush=True)
 
 

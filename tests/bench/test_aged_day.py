@@ -6,10 +6,13 @@ import os
 import subprocess
 import sys
 import time
+import tracemalloc
 from pathlib import Path
 
 from testing.ageing.commits import GROUP_COUNT, rows_of, written
 from testing.ageing.curves import LEAST, Sample, growth, slope, verdict, write
+from testing.ageing.inside.sitecustomize import blocks_by_line
+from testing.ageing.lines import grown, report
 from testing.ageing.processes import environment, role, sample
 
 ROOT = Path(__file__).parents[2]
@@ -98,6 +101,23 @@ def test_growth_is_told_from_warm_up_and_from_single_peaks(tmp_path) -> None:
     write(rising, tmp_path / "curves")
     assert 61 == len((tmp_path / "curves.csv").read_text().splitlines())
     assert slope([]) is None
+
+
+def test_lines_whose_blocks_grow_are_told_from_those_that_stay(tmp_path) -> None:
+    tracemalloc.start()
+    try:
+        before = blocks_by_line()
+        kept = [object() for _ in range(1_000)]
+        after = blocks_by_line()
+    finally:
+        tracemalloc.stop()
+    (line,) = [each for each in after if each.startswith("tests/bench/test_aged_day.py:") and after[each] >= len(kept)]
+    assert line not in before
+    assert (line, 0, after[line]) == grown([before, after])[0]
+    assert [("a:1", 5, 9)] == grown([{"a:1": 1}, {"a:1": 5, "b:2": 7}, {"a:1": 9, "b:2": 7}])
+    assert [] == grown([after])
+    (tmp_path / "7.lines").write_text('{"a:1": 1}\n{"a:1": 3}\n{"a:1"', encoding="utf-8")
+    assert ["up: 1 to 3 blocks of Python (+2) from a:1"] == report(tmp_path, {7: "up", 8: "serve"})
 
 
 def test_batches_of_made_up_commits_have_rows_of_their_own() -> None:

@@ -2,6 +2,9 @@
 
 Python imports a module of this name at its start. It must import nothing of the product, because it runs before the
 product. A process that is forked from this one starts its own thread.
+
+If Python traces allocations (`PYTHONTRACEMALLOC`), it also appends the blocks in use by line of Python to
+`$REGROUP_AGEING/<pid>.lines`, every minute.
 """
 
 from __future__ import annotations
@@ -13,12 +16,17 @@ import os
 import sys
 import threading
 import time
+import tracemalloc
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 FOLDER = "REGROUP_AGEING"
 EVERY_S = 5.0
+LINES_EVERY_S = 60.0
+LEAST_BLOCKS = 50
+"""Blocks of a line below which it is left out."""
+
 FIELDS = (
     "arena", "ordblks", "smblks", "hblks", "hblkhd", "usmblks", "fsmblks", "uordblks", "fordblks", "keepcost"
 )  # fmt: skip
@@ -66,13 +74,28 @@ def _of_duckdb(engine: Any) -> int:
         return int(cursor.execute("SELECT sum(memory_usage_bytes) FROM duckdb_memory()").fetchone()[0])
 
 
+def blocks_by_line() -> dict[str, int]:
+    """Return the blocks in use by the line that allocated them."""
+    by_line = tracemalloc.take_snapshot().statistics("lineno")
+    counts = {_place(each.traceback[0]): each.count for each in by_line}
+    return {line: count for line, count in counts.items() if count >= LEAST_BLOCKS}
+
+
+def _place(line: tracemalloc.Frame) -> str:
+    return f"{'/'.join(line.filename.split('/')[-3:])}:{line.lineno}"
+
+
 def _go_on(folder: Path) -> None:
-    whole = folder / f"{os.getpid()}.json"
+    whole, lines_at = folder / f"{os.getpid()}.json", time.monotonic() + LINES_EVERY_S
     while True:
         with suppress(Exception):  # A module may be half imported, or the process about to end.
             part = whole.with_suffix(".part")
             part.write_text(json.dumps(found()), encoding="utf-8")
             part.replace(whole)
+            if tracemalloc.is_tracing() and time.monotonic() >= lines_at:
+                lines_at += LINES_EVERY_S
+                with whole.with_suffix(".lines").open("a", encoding="utf-8") as file:
+                    file.write(json.dumps(blocks_by_line()) + "\n")
         time.sleep(EVERY_S)
 
 
