@@ -43,6 +43,7 @@ class Search:
     def __init__(self, lake: Lake) -> None:
         self._lake = lake
         self._lock = Lock()
+        self._version: int | None = None
         self._ids: OrderedDict[int, tuple[list[Row], list[tuple[str, str, str]]]] = OrderedDict()
 
     def find(self, typed: str, shown: int = SHOWN) -> tuple[list[Hit], int]:
@@ -62,8 +63,13 @@ class Search:
         return member_hits(self._lake, typed)
 
     def _known(self) -> list[tuple[str, str, str]]:
+        version = self._lake.versions().get("groups")
         rows = self._lake.query(IDS, ("groups",), ID_ROWS, {}).rows
         with self._lock:
+            if version != self._version:
+                # Lists of earlier versions are not found again, but take as much memory as the current one.
+                self._version = version
+                self._ids.clear()
             # A lake returns the same object for a reader until the table changes.
             _, ids = self._ids.pop(id(rows), (None, None))
             if ids is None:

@@ -16,10 +16,13 @@ HOSTILE = ["<img src=x onerror=alert(1)>", "$(touch x)", "[a-", "\\", "a]b^c", "
 
 
 class Ids:
-    """A lake with given group ids that counts its queries."""
+    """A lake with given group ids."""
 
     def __init__(self, *ids: str) -> None:
         self.rows = [{"cluster": "c", "group_id": each} for each in ids]
+
+    def versions(self):
+        return {"groups": 1}
 
     def query(self, *_):
         return self
@@ -67,6 +70,7 @@ def test_a_new_group_is_found_once_the_table_has_it(tmp_path, now, lake):
     assert 0 == search.find("nightly")[1]
     sample.write(tmp_path, {"groups": sample.nightly(now)["groups"]})
     assert ["nightly-report"] == [hit.group for hit in search.find("nightly")[0]]
+    assert 1 == len(search._ids), "the list of the earlier version is kept too"
 
 
 def test_the_answer_is_json_with_addresses_that_keep_the_range(warehouse, lake):
