@@ -189,7 +189,10 @@ class DeltaFiles:
         files = tuple(f"{folder}/{unquote(path)}" for path in paths)
         # A table that is being written gets new files every few seconds, so entries of removed files are dropped.
         known = self._columns.get(name, {})
-        columns = {file: known.get(file) or frozenset(pq.read_schema(file).names) for file in files}
+        read = {file: frozenset(pq.read_schema(file).names) for file in files if file not in known}
+        # Most files have the same columns, and one set of them for all takes 5 kB less per file.
+        shared = {each: each for each in (*known.values(), *read.values())}
+        columns = {file: shared[known.get(file) or read[file]] for file in files}
         self._columns[name] = columns
         is_even = all(each >= set(schema.names) for each in columns.values())
         written = schema_version(table.metadata().configuration)
