@@ -1,7 +1,7 @@
 """Sends a log record to an OpenTelemetry collector when an alert is raised, becomes more severe, or is resolved.
 
 A separate thread makes the records from the table `alerts`. A file lists the records that were sent, so a restart
-repeats at most one request; records older than `max_hours` are not sent.
+repeats at most one request; records older than `max_hours` are not sent, except those of alerts that still fire.
 """
 
 from __future__ import annotations
@@ -29,8 +29,10 @@ MOST_RECORDS = 200
 """Records in one request."""
 
 CHANGED = """
-SELECT * FROM alerts WHERE raised_at >= $start OR resolved_at >= $start ORDER BY raised_at LIMIT $cap
+SELECT * FROM alerts WHERE raised_at >= $start OR resolved_at >= $start OR resolved_at IS NULL
+ORDER BY resolved_at IS NOT NULL, greatest(raised_at, resolved_at) DESC LIMIT $cap
 """
+"""The newest come first, because earlier ones were sent in an earlier round."""
 
 
 @dataclass(kw_only=True)
@@ -61,10 +63,10 @@ class AlertLogSender:
         if now_ms < self._not_before_ms:
             return False
         oldest = now_ms - self.collector.otlp.max_hours * HOUR_MS
-        waiting = self._waiting(oldest)
+        waiting = self._waiting(oldest, now_ms)
         try:
             for first in range(0, len(waiting), MOST_RECORDS):
-                self._send(waiting[first : first + MOST_RECORDS])
+                self._send(waiting[first : first + MOST_RECORDS], now_ms)
         except (NotAcceptedError, UserError) as error:
             self._not_before_ms = now_ms + max(RETRY_MS, round(1000 * getattr(error, "wait_s", 0.0)))
             if self.is_up is not False:
@@ -81,17 +83,27 @@ class AlertLogSender:
 
         repeat_rounds(self.round, failed, seconds=SECONDS, stopped=stopped, text=self.collector.without_secrets)
 
-    def _waiting(self, oldest: int) -> list[AlertRecord]:
+    def _waiting(self, oldest: int, now_ms: int) -> list[AlertRecord]:
         lake = self.open_lake()
         rows = lake.query(CHANGED, ["alerts"], MOST, {"start": moment(oldest)}).rows
         storms = {name: TraceReader(lake, name).storms(oldest) for name in {row["cluster"] for row in rows}}
-        records = [record for row in rows for record in alert_records(row, storms[row["cluster"]])]
-        first_ns = oldest * 1_000_000
-        return [each for each in records if each.key not in self.sent.others and each.at_ns >= first_ns]
+        found = [
+            (row["resolved_at"] is None, each) for row in rows for each in alert_records(row, storms[row["cluster"]])
+        ]
+        for is_firing, record in found:
+            if is_firing and record.key in self.sent.others:
+                # Not forgotten as long as it fires, because it may become more severe after `max_hours`.
+                self.sent.others[record.key] = now_ms
+        waiting = [
+            record
+            for is_firing, record in found
+            if record.key not in self.sent.others and (is_firing or record.at_ns >= oldest * 1_000_000)
+        ]
+        return sorted(waiting, key=lambda record: record.at_ns)
 
-    def _send(self, records: Sequence[AlertRecord]) -> None:
+    def _send(self, records: Sequence[AlertRecord], now_ms: int) -> None:
         self.collector.post("logs", log_request(records, self.collector.resource))
-        self.sent.others |= {record.key: record.at_ns // 1_000_000 for record in records}
+        self.sent.others |= dict.fromkeys((record.key for record in records), now_ms)
         self.sent.counts["accepted"] += len(records)
         self.sent.save()
         self.is_up = True

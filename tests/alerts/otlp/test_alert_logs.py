@@ -70,3 +70,21 @@ def test_what_is_too_old_is_not_sent_and_a_retry_waits(warehouse, received):
     assert not each.round(NOW + RETRY_MS - 1)
     assert each.round(NOW + RETRY_MS)
     assert [state for _, state, _ in records(received)] == ["resolved"]
+
+
+def test_an_alert_that_still_fires_is_sent_once_however_old_it_is_and_again_when_it_becomes_more_severe(
+    warehouse, received
+):
+    long = {"started_at": NOW - 99 * HOUR, "raised_at": NOW - 98 * HOUR}
+    write(warehouse, ALERTS, [alert(**long)])
+    each = sender(warehouse, received.url)
+    for hour in range(12):
+        assert each.round(NOW + hour * HOUR)
+    assert [(number, state) for number, state, _ in records(received)] == [(13, "firing")]
+    write(warehouse, ALERTS, [alert(**long, severity="page")])
+    for hour in range(12, 24):
+        assert sender(warehouse, received.url).round(NOW + hour * HOUR)
+    assert [(number, state) for number, state, _ in records(received)] == [(13, "firing"), (17, "firing")]
+    write(warehouse, ALERTS, [alert(**long, severity="page", resolved_at=NOW + 24 * HOUR)])
+    assert sender(warehouse, received.url).round(NOW + 24 * HOUR)
+    assert [(number, state) for number, state, _ in records(received)][2:] == [(9, "resolved")]
