@@ -37,5 +37,6 @@ LIMIT $cap
 STORMS = """
 SELECT cluster, storm_id, scope, started_at, ended_at, is_open, groups, group_ids, rebalances, suspected_cause,
        lost_resource_seconds, evidence
-FROM storms WHERE cluster = $cluster AND (is_open OR ended_at >= $start) ORDER BY started_at, storm_id LIMIT $cap
+FROM storms WHERE cluster = $cluster AND (is_open OR ended_at >= $start)
+ORDER BY started_at DESC, storm_id DESC LIMIT $cap
 """

@@ -42,8 +42,8 @@ class TraceReader:
         return int(found[0]["found"]) if found else 0
 
     def storms(self, start_ms: int) -> list[dict[str, Any]]:
-        """Return the storms that are open, or ended since then."""
-        return self._ask(sql.STORMS, "storms", MOST_STORMS, start=moment(start_ms))
+        """Return the newest storms that are open, or ended since then, in the order of their start."""
+        return self._ask(sql.STORMS, "storms", MOST_STORMS, start=moment(start_ms))[::-1]
 
     def traces(
         self, rows: Sequence[Row], storms: Sequence[Row]

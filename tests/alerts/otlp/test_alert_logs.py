@@ -5,12 +5,13 @@ from __future__ import annotations
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
 
 from dashboards.lake.lake import LocalLake
+from jobs.alerting.otlp import trace_reader
 from jobs.alerting.otlp.alert_log_sender import RETRY_MS, AlertLogSender
 from jobs.config.otlp_section import Otlp
 from jobs.config.settings import Settings
 from pipelines.telemetry.cause_spans import storm_link
 from schemas.gold import ALERTS, STORMS
-from testing.alerts.rows import HOUR, MINUTE, NOW, row, storm, write
+from testing.alerts.rows import CLUSTER, HOUR, MINUTE, NOW, row, storm, write
 
 SINCE = NOW - 10 * MINUTE
 
@@ -88,3 +89,10 @@ def test_an_alert_that_still_fires_is_sent_once_however_old_it_is_and_again_when
     write(warehouse, ALERTS, [alert(**long, severity="page", resolved_at=NOW + 24 * HOUR)])
     assert sender(warehouse, received.url).round(NOW + 24 * HOUR)
     assert [(number, state) for number, state, _ in records(received)][2:] == [(9, "resolved")]
+
+
+def test_the_newest_storms_are_read_if_there_are_too_many(warehouse, monkeypatch):
+    monkeypatch.setattr(trace_reader, "MOST_STORMS", 2)
+    write(warehouse, STORMS, [storm("orders", SINCE + minute * MINUTE) for minute in (1, 3, 2)])
+    found = trace_reader.TraceReader(LocalLake(warehouse), CLUSTER).storms(SINCE)
+    assert [SINCE + 2 * MINUTE, SINCE + 3 * MINUTE] == [each["started_at"] for each in found]
