@@ -33,6 +33,7 @@ PACKAGES = Path(__file__).absolute().parents[2]
 """The folder or archive with Regroup's packages."""
 
 LOGGING = Path(__file__).with_name("log4j2.properties")
+WITHOUT_ARCHIVE = Path(__file__).with_name("python_without_archive.sh")
 
 HEAP = (
     # The heap never shrinks below its initial size, by default a sixty-fourth of the machine's memory.
@@ -174,14 +175,18 @@ def _persists(frame: DataFrame) -> bool:
 
 
 def _worker_python() -> str:
-    """Return the path of this interpreter, or of a script that asks the template of this process for a fork."""
+    """Return the path of a script that asks the template of this process for a fork, or else runs this interpreter
+    without Spark's own archive; of this interpreter itself if the script cannot be run.
+    """
     if (folder := template.folder()) is None:
-        return sys.executable
-    words = [sys.executable, "-I", "-S", python_launcher.__file__, sys.executable, template.address(folder)]
-    script = folder / "python"
-    script.write_text(f'#!/bin/sh\nexec {shlex.join(map(str, words))} "$@"\n', encoding="utf-8")
-    script.chmod(0o700)
-    # Some machines run no programs from the folder of temporary files.
+        os.environ["WORKER_PYTHON"] = sys.executable
+        script = WITHOUT_ARCHIVE
+    else:
+        words = [sys.executable, "-I", "-S", python_launcher.__file__, sys.executable, template.address(folder)]
+        script = folder / "python"
+        script.write_text(f'#!/bin/sh\nexec {shlex.join(map(str, words))} "$@"\n', encoding="utf-8")
+        script.chmod(0o700)
+    # Some machines run no programs from the folder of temporary files, and some archives lose permissions.
     return str(script) if os.access(script, os.X_OK) else sys.executable
 
 

@@ -10,16 +10,13 @@ import gc
 import os
 import sys
 from importlib import import_module
-from pathlib import Path
 
 # OpenBLAS starts threads when it is loaded, and threads do not survive a fork.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-# Spark puts its own archive first in the path, and every process would compile each of its modules again.
-sys.path[:] = [entry for entry in sys.path if Path(entry).name != "pyspark.zip"]
 
-from pyspark import daemon  # noqa: E402
+from pyspark import daemon
 
-from dashboards.lake.without_pandas import without_pandas  # noqa: E402
+from dashboards.lake.without_pandas import without_pandas
 
 WORKER = "pyspark.worker"
 """The module of workers that run tasks. Other workers only plan one read."""

@@ -34,6 +34,9 @@ def site(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("wheel")
     with ZipFile(wheel.build(folder)) as packed:
         packed.extractall(folder / "site")
+        for each in packed.infolist():
+            if each.external_attr >> 16 & 0o111:
+                (folder / "site" / each.filename).chmod(0o755)
     return folder / "site"
 
 
@@ -135,6 +138,10 @@ def test_the_pages_of_the_wheel_have_their_files_and_runbooks(site, tmp_path) ->
 def test_every_package_of_the_wheel_says_that_it_is_typed(site) -> None:
     packages = ("schemas", "pipelines", "jobs", "dashboards")
     assert [] == [name for name in packages if not (site / name / "py.typed").is_file()]
+
+
+def test_the_script_that_spark_starts_as_python_can_be_run(site) -> None:
+    assert os.access(site / "jobs" / "spark" / "python_without_archive.sh", os.X_OK)
 
 
 def test_the_programs_of_the_lab_are_in_the_wheel_with_their_locks(site) -> None:
