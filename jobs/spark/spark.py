@@ -85,6 +85,8 @@ def session(
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = _worker_python()
     os.environ["JAVA_HOME"] = str(java_home())
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    # For a JVM that only makes the command of the next one.
+    os.environ.setdefault("SPARK_LAUNCHER_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
     # Of the JVM as well: with a hundred threads it would have sixteen arenas.
     settle_allocators()
     for key, value in (_local(cores, driver_memory) | (s3.options() if with_s3 else {})).items():

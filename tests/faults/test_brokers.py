@@ -96,7 +96,7 @@ def test_a_killed_coordinator_changes_no_row(matrix, tmp_path, brokers, behind_s
     assert is_backwards == bool(behind_s)
 
 
-def lived(trial: Trial, folder: Path, brokers: Brokers, read: Callable[[], object]) -> str:
+def lived(trial: Trial, folder: Path, brokers: Brokers, read: Callable[[], bool]) -> str:
     """Run a group with three coordinators, the first of which is killed and later takes the group over again; return
     its id.
     """
@@ -115,7 +115,7 @@ def lived(trial: Trial, folder: Path, brokers: Brokers, read: Callable[[], objec
         for number in range(100):
             producer.produce(READ, f"{event} {number}".encode())
         assert 0 == producer.flush(120)
-        read()
+        assert read(), f"not everything written {event} was read in time"
 
     first = brokers.brokers[FIRST - 1]
     with ExitStack() as stack:
