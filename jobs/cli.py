@@ -25,6 +25,7 @@ from jobs.spark.s3_failure import store_named
 from jobs.spark.session_provider import Provider, provider
 from jobs.tables.catalog.violation import violation_named
 from jobs.tables.disk.full_disk import full_disk_named
+from schemas.bronze import COORDINATOR_RECORDS
 from schemas.states import JobOutcome
 from schemas.visible import visible_stream
 
@@ -80,12 +81,9 @@ time of a short `replay`, and 25 MB, which `up` would keep for months.
 """
 WITHOUT_SETTINGS = ("jars", "completion")
 """Commands that read neither settings nor the warehouse."""
-FORKED = (
-    "jobs.gold.replaying",
-    "jobs.gold.storm_thread",
+READING = (
     "jobs.kafka.log_source",
     "jobs.kafka.topic_streams",
-    "jobs.retention.compact",
     "pipelines.silver.frame",
     "pyspark.daemon",
     "pyspark.sql.streaming.python_streaming_source_runner",
@@ -94,7 +92,11 @@ FORKED = (
     "pyspark.sql.worker.plan_data_source_read",
     "pyspark.worker",
 )
-"""The modules of the processes that `up` and its Spark start."""
+FORKED = {
+    "ingest": READING,
+    "up": (*READING, "jobs.gold.replaying", "jobs.gold.storm_thread", "jobs.retention.compact"),
+}
+"""The modules of the processes that a command and its Spark start."""
 FLAGS = ("warehouse", "tables", "bootstrap_servers", "cluster", "host", "port", "quiet_ms", "trigger_seconds")
 
 
@@ -176,9 +178,10 @@ def _run_at_address(settings: Settings, args: argparse.Namespace, *, is_program:
 def _run_bound(settings: Settings, args: argparse.Namespace, there: str | None, *, is_program: bool) -> int:
     named = full_disk_named(settings.warehouse)(violation_named()(_command(args.command)))
     command = repeated(jvm_death_named()(store_named(there)(named)))
-    if args.command == "up" and is_program:
+    # The session of a warehouse in an object store, or of tables elsewhere, already has threads.
+    if is_program and there is None and settings.address is None and (modules := _forked(settings, args)):
         # Before anything below starts a thread.
-        import_module("jobs.processes.template").start(FORKED)
+        import_module("jobs.processes.template").start(modules)
     if args.command in (*RECORDED, "up"):
         for sentence in import_module("jobs.tables.disk.torn").repair_logs(settings.warehouse):
             warn(f"regroup {args.command}: {sentence}")
@@ -195,6 +198,15 @@ def _run_bound(settings: Settings, args: argparse.Namespace, there: str | None, 
         if code:
             recorded.end(JobOutcome.FAILED, f"The command ended with exit code {code}.")
     return code
+
+
+def _forked(settings: Settings, args: argparse.Namespace) -> Sequence[str]:
+    """Return the modules of the processes that the command and its Spark start; none if it may do without Spark."""
+    if args.command == "ingest" and args.once:
+        # The first read of a long topic needs none.
+        is_first = not import_module("jobs.tables.table_facts").has_folder(settings.warehouse, COORDINATOR_RECORDS)
+        return () if is_first else READING
+    return FORKED.get(args.command, ())
 
 
 def _bind_tables(settings: Settings, command: str) -> str | None:

@@ -1,5 +1,5 @@
-"""The program that Spark starts in place of Python under `up`: a fork of the template runs the module, and this process
-waits for it.
+"""The program that Spark starts in place of Python under `up` and `ingest`: a fork of the template runs the module, and
+this process waits for it.
 
 Spark starts a process for each of its daemons and for each plan of a stream. This process has the name and the streams
 that Spark expects, and loads nothing but the socket. When a signal of Spark ends it, the fork is ended too. Without a

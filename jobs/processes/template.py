@@ -1,9 +1,9 @@
 """A process from which others are forked, so that they share the memory of the modules that it has loaded.
 
-`up` starts about ten Python processes. Each would load the same libraries, 45-60 MB of its own. A fork shares these
-pages with `up` until one of them writes there. `up` forks the template before it has a second thread, because threads
-do not survive a fork. The template needs Linux. On other systems, and if the template was killed, processes are started
-in the usual way. The template ends with `up`, and its forks with the template.
+`up` and `ingest` start about ten Python processes. Each would load the same libraries, 45-60 MB of its own. A fork
+shares these pages with the command until one of them writes there. The command forks the template before it has a
+second thread, because threads do not survive a fork. The template needs Linux. On other systems, and if the template
+was killed, processes are started in the usual way. The template ends with the command, and its forks with the template.
 """
 
 from __future__ import annotations
@@ -128,7 +128,8 @@ def start(modules: Sequence[str] = ()) -> None:
         return
     try:
         os.close(ours)
-        # A terminal's Ctrl-C and a service manager's SIGTERM reach all processes, but only `up` decides when it ends.
+        # A terminal's Ctrl-C and a service manager's SIGTERM reach all processes, but only the command decides when it
+        # ends.
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, signal.SIG_IGN)
         named(["regroup-template"])
@@ -173,7 +174,7 @@ def forked(*arguments: str) -> Forked | None:
 
 
 def named(arguments: Sequence[str]) -> None:
-    """Replace the command line of this process, which is that of `up` after a fork, in what `ps` prints."""
+    """Replace the command line of this process, which is that of the command after a fork, in what `ps` prints."""
     line = b"\0".join(os.fsencode(each) for each in arguments) + b"\0"
     with suppress(OSError, ValueError, IndexError):
         # Fields 48 and 49 of proc(5); the second one, in parentheses, may contain spaces.
@@ -185,7 +186,7 @@ def named(arguments: Sequence[str]) -> None:
 
 
 def _remove_abandoned() -> None:
-    """Remove the folders of templates that were killed, such as with `up` and all other processes at once."""
+    """Remove the folders of templates that were killed, such as with the command and all other processes at once."""
     for each in Path(tempfile.gettempdir()).glob(f"{FOLDERS}*"):
         with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
             if each.stat().st_uid == os.getuid():

@@ -23,6 +23,11 @@ def exists(warehouse: str | Path, table: Table) -> bool:
     return DeltaTable.is_deltatable(path)
 
 
+def has_folder(warehouse: Path, table: Table) -> bool:
+    """Return whether there is a folder of the table in the warehouse. Unlike `exists`, this starts no thread."""
+    return (warehouse / table.name).is_dir()
+
+
 def table_id(warehouse: str | Path, table: Table) -> str | None:
     """Return the id of a table, which no other table of that name shares; None if the table does not exist."""
     path = table_path(warehouse, table)

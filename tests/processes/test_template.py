@@ -7,10 +7,15 @@ import os
 import signal
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
+from jobs.cli import _forked
+from jobs.command_line.parser import parser
+from jobs.config.settings import Settings
+from schemas.bronze import COORDINATOR_RECORDS
 from testing.running import is_running
 from testing.waiting import wait_until
 
@@ -151,3 +156,20 @@ def test_the_program_has_no_thread_that_a_fork_would_break_when_up_is_loaded() -
     done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True)
     # jemalloc is notified of a fork, and continues without its background thread.
     assert len([name for name in done.stdout.split() if name != "jemalloc_bg_thd"]) == 1, done.stdout
+
+
+def test_commands_that_read_with_spark_have_a_template_but_not_a_first_read_without_it(tmp_path):
+    settings = Settings(warehouse=tmp_path)
+
+    def modules(*arguments: str) -> set[str]:
+        return set(_forked(settings, parser().parse_args(arguments)))
+
+    runner = "pyspark.sql.streaming.python_streaming_source_runner"
+    assert runner in modules("ingest")
+    assert modules("ingest") < modules("up")
+    assert not modules("ingest", "--once")
+    assert not modules("build")
+    (tmp_path / COORDINATOR_RECORDS.name).mkdir()
+    assert modules("ingest", "--once") == modules("ingest")
+    for module in modules("up"):
+        assert find_spec(module), module
