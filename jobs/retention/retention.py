@@ -120,7 +120,8 @@ def settled_since(warehouse: Path, table: Table) -> int | None:
 
     None if nothing was ever deleted.
     """
-    sources = (OFFSET_COMMITS, COORDINATOR_EVENTS) if table in SILVER else (ADMIN_OBSERVATIONS, COORDINATOR_EVENTS)
+    # Polls name the topics of silver whose records have only ids.
+    sources = (ADMIN_OBSERVATIONS, COORDINATOR_EVENTS, *((OFFSET_COMMITS,) if table in SILVER else ()))
     since = kept_since(warehouse, *sources)
     # One day more, because a row begins before it is over, and its earliest bounds are from before it began.
     return None if since is None else since + DAY_MS

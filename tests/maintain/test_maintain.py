@@ -22,16 +22,25 @@ from jobs.retention.compact import merged_file
 from jobs.retention.folder_files import vacuum
 from jobs.retention.merge_runs import SETTLED_MS, merge_runs
 from jobs.retention.merged_hour import HOUR_MS, merged_files, merged_hour
-from jobs.retention.retention import DAY_MS
+from jobs.retention.retention import DAY_MS, settled_since
 from jobs.tables.delta_io import follow
 from jobs.tables.new_rows import NewRows
 from jobs.tables.paths import table_path
 from jobs.tables.tables import FolderTables
 from jobs.tables.transactions import retry_commit, table_lock
 from pipelines.arrow_types import stored
-from schemas.bronze import BRONZE, COORDINATOR_RECORDS, COVERAGE, OFFSET_COMMITS
+from schemas.bronze import ADMIN_OBSERVATIONS, BRONZE, COORDINATOR_RECORDS, COVERAGE, OFFSET_COMMITS
 from schemas.operations import JOB_RUNS, QUALITY_RESULTS
-from schemas.silver import GENERATION_MEMBERS, GENERATIONS, GROUP_EVENTS, GROUPS, REBALANCES, SILVER, STALLS
+from schemas.silver import (
+    GENERATION_MEMBERS,
+    GENERATIONS,
+    GROUP_EVENTS,
+    GROUPS,
+    REASSIGNMENTS,
+    REBALANCES,
+    SILVER,
+    STALLS,
+)
 from tests.jobs.conftest import differing, silver
 from tests.maintain.conftest import (
     QUIET_MS,
@@ -286,6 +295,17 @@ def test_build_and_rebuild_keep_silver_after_commits_and_lines_are_kept_no_longe
         if again:
             rebuild_all(spark, settings)
         assert {} == differing(expected, on_one_side({t.name: rows(warehouse, t) for t in SILVER}, border))
+
+
+def test_silver_stays_if_polls_that_name_its_topics_are_deleted(tmp_path) -> None:
+    assert settled_since(tmp_path, GENERATIONS) is None
+    (tmp_path / "_kept").mkdir()
+    (tmp_path / "_kept" / ADMIN_OBSERVATIONS.name).write_text(str(10 * DAY_MS))
+    (tmp_path / "_kept" / OFFSET_COMMITS.name).write_text(str(12 * DAY_MS))
+    assert 13 * DAY_MS == settled_since(tmp_path, GENERATIONS)
+    assert 11 * DAY_MS == settled_since(tmp_path, REASSIGNMENTS)
+    (tmp_path / "_kept" / OFFSET_COMMITS.name).unlink()
+    assert 11 * DAY_MS == settled_since(tmp_path, GENERATIONS)
 
 
 def test_rows_of_operations_are_kept_as_long_as_their_setting_says(spark, warehouse) -> None:
