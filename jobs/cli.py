@@ -92,6 +92,7 @@ READING = (
     "pyspark.sql.worker.plan_data_source_read",
     "pyspark.worker",
 )
+"""The modules of the processes that Spark starts to read topics."""
 FORKED = {
     "ingest": READING,
     "up": (*READING, "jobs.gold.replaying", "jobs.gold.storm_thread", "jobs.retention.compact"),
@@ -178,7 +179,7 @@ def _run_at_address(settings: Settings, args: argparse.Namespace, *, is_program:
 def _run_bound(settings: Settings, args: argparse.Namespace, there: str | None, *, is_program: bool) -> int:
     named = full_disk_named(settings.warehouse)(violation_named()(_command(args.command)))
     command = repeated(jvm_death_named()(store_named(there)(named)))
-    # The session of a warehouse in an object store, or of tables elsewhere, already has threads.
+    # If the tables are not in a folder, a thread may already keep a lease.
     if is_program and there is None and settings.address is None and (modules := _forked(settings, args)):
         # Before anything below starts a thread.
         import_module("jobs.processes.template").start(modules)

@@ -192,7 +192,7 @@ class DeltaFiles:
         read = {file: frozenset(pq.read_schema(file).names) for file in files if file not in known}
         # Most files have the same columns, and one set of them for all takes 5 kB less per file.
         shared = {each: each for each in (*known.values(), *read.values())}
-        columns = {file: shared[known.get(file) or read[file]] for file in files}
+        columns = {file: shared[read[file] if file in read else known[file]] for file in files}
         self._columns[name] = columns
         is_even = all(each >= set(schema.names) for each in columns.values())
         written = schema_version(table.metadata().configuration)
