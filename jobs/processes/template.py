@@ -110,11 +110,18 @@ def start(modules: Sequence[str] = ()) -> None:
     if not _is_possible():
         return
     _remove_abandoned()
-    _folder = Path(tempfile.mkdtemp(prefix=FOLDERS))
+    private = Path(tempfile.mkdtemp(prefix=FOLDERS))
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        listener.bind(str(address(private)))
+    except OSError:
+        # The path of a socket has at most 107 bytes. Processes are then started in the usual way.
+        listener.close()
+        shutil.rmtree(private, ignore_errors=True)
+        return
+    _folder = private
     # Not blocking, because a client may have ended before it is accepted.
     listener.settimeout(0)
-    listener.bind(str(address(_folder)))
     listener.listen(64)
     ends, ours = os.pipe()
     sys.stdout.flush()

@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -15,6 +18,7 @@ import pytest
 from jobs.cli import _forked
 from jobs.command_line.parser import parser
 from jobs.config.settings import Settings
+from jobs.processes.template import address
 from schemas.bronze import COORDINATOR_RECORDS
 from testing.running import is_running
 from testing.waiting import wait_until
@@ -119,20 +123,49 @@ def test_forks_the_template_and_its_folder_end_with_who_started_them() -> None:
     wait_until(lambda: not Path(folder).exists())
 
 
-def test_the_folder_of_a_template_that_was_killed_is_removed_at_the_next_start(tmp_path) -> None:
+@pytest.fixture
+def short_path() -> Iterator[Path]:
+    """A folder whose path leaves room for that of a socket."""
+    with tempfile.TemporaryDirectory(prefix="t-") as folder:
+        yield Path(folder)
+
+
+def listens(folder: Path) -> bool:
+    with socket.socket(socket.AF_UNIX) as client:
+        try:
+            client.connect(str(address(folder)))
+        except ConnectionRefusedError:
+            return False
+    return True
+
+
+def test_without_a_place_for_its_socket_there_is_no_template(tmp_path) -> None:
+    folder = tmp_path / ("x" * 100)
+    folder.mkdir()
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", BEGIN + "template.start()\nprint(template.folder())"],
+        env={**os.environ, "TMPDIR": str(folder)}, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert ("None\n", "") == (done.stdout, done.stderr)
+    assert not list(folder.iterdir())
+
+
+def test_the_folder_of_a_template_that_was_killed_is_removed_at_the_next_start(short_path) -> None:
     code = BEGIN + "template.start()\nprint(template.folder(), flush=True)\ntime.sleep(600)"
-    command, kept = [sys.executable, "-P", "-c", code], {**os.environ, "TMPDIR": str(tmp_path)}
-    running = []
+    command, kept = [sys.executable, "-P", "-c", code], {**os.environ, "TMPDIR": str(short_path)}
+    running, folders = [], []
     for _ in range(2):
         running.append(subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=kept, start_new_session=True))
-        folder = Path(running[-1].stdout.readline().strip())
-        assert folder.parent == tmp_path
-    assert len(list(tmp_path.iterdir())) == 2, "the template of a running program keeps its folder"
+        folders.append(Path(running[-1].stdout.readline().strip()))
+        assert folders[-1].parent == short_path
+    assert len(list(short_path.iterdir())) == 2, "the template of a running program keeps its folder"
     os.killpg(running[0].pid, signal.SIGKILL)
     running[0].wait()
+    # The template is killed too, but may end later than the program.
+    wait_until(lambda: not listens(folders[0]))
     third = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=kept, start_new_session=True)
-    assert Path(third.stdout.readline().strip()) in (left := set(tmp_path.iterdir()))
-    assert folder in left
+    assert Path(third.stdout.readline().strip()) in (left := set(short_path.iterdir()))
+    assert folders[1] in left
     assert len(left) == 2
     for each in (running[1], third):
         os.killpg(each.pid, signal.SIGKILL)
