@@ -203,11 +203,14 @@ def _run_bound(settings: Settings, args: argparse.Namespace, there: str | None, 
 
 def _forked(settings: Settings, args: argparse.Namespace) -> Sequence[str]:
     """Return the modules of the processes that the command and its Spark start; none if it may do without Spark."""
-    if args.command == "ingest" and args.once:
+    if args.command == "ingest" and args.once and _is_first(settings):
         # The first read of a long topic needs none.
-        is_first = not import_module("jobs.tables.table_facts").has_folder(settings.warehouse, COORDINATOR_RECORDS)
-        return () if is_first else READING
+        return ()
     return FORKED.get(args.command, ())
+
+
+def _is_first(settings: Settings) -> bool:
+    return not import_module("jobs.tables.table_facts").has_folder(settings.warehouse, COORDINATOR_RECORDS)
 
 
 def _bind_tables(settings: Settings, command: str) -> str | None:

@@ -121,8 +121,8 @@ def settled_since(warehouse: Path, table: Table) -> int | None:
     None if nothing was ever deleted.
     """
     # Polls name the topics of silver whose records have only ids.
-    sources = (ADMIN_OBSERVATIONS, COORDINATOR_EVENTS, *((OFFSET_COMMITS,) if table in SILVER else ()))
-    since = kept_since(warehouse, *sources)
+    commits = (OFFSET_COMMITS,) if table in SILVER else ()
+    since = kept_since(warehouse, ADMIN_OBSERVATIONS, COORDINATOR_EVENTS, *commits)
     # One day more, because a row begins before it is over, and its earliest bounds are from before it began.
     return None if since is None else since + DAY_MS
 

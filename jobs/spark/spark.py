@@ -177,18 +177,19 @@ def _persists(frame: DataFrame) -> bool:
 
 
 def _worker_python() -> str:
-    """Return the path of a script that asks the template of this process for a fork, or else of one that runs this
-    interpreter without Spark's own archive; of this interpreter if no script can be run.
+    """Return the path of a script that runs this interpreter without Spark's own archive, or of one that first asks the
+    template of this process for a fork; of the interpreter itself if scripts cannot be run.
     """
     os.environ["WORKER_PYTHON"] = sys.executable
-    scripts = [WITHOUT_ARCHIVE]
-    if (folder := template.folder()) is not None:
-        words = [sys.executable, "-I", "-S", python_launcher.__file__, sys.executable, template.address(folder)]
-        scripts.insert(0, folder / "python")
-        scripts[0].write_text(f'#!/bin/sh\nexec {shlex.join(map(str, words))} "$@"\n', encoding="utf-8")
-        scripts[0].chmod(0o700)
-    # Some machines run no programs from the folder of temporary files, and some archives lose permissions.
-    return next((str(each) for each in scripts if os.access(each, os.X_OK)), sys.executable)
+    # Some archives of this package lose permissions, and some machines run no programs from the temporary folder.
+    python = str(WITHOUT_ARCHIVE) if os.access(WITHOUT_ARCHIVE, os.X_OK) else sys.executable
+    if (folder := template.folder()) is None:
+        return python
+    words = [sys.executable, "-I", "-S", python_launcher.__file__, python, template.address(folder)]
+    script = folder / "python"
+    script.write_text(f'#!/bin/sh\nexec {shlex.join(map(str, words))} "$@"\n', encoding="utf-8")
+    script.chmod(0o700)
+    return str(script) if os.access(script, os.X_OK) else python
 
 
 def _local(cores: int, driver_memory: str) -> dict[str, str]:

@@ -87,17 +87,14 @@ class AlertLogSender:
         lake = self.open_lake()
         rows = lake.query(CHANGED, ["alerts"], MOST, {"start": moment(oldest)}).rows
         storms = {name: TraceReader(lake, name).storms(oldest) for name in {row["cluster"] for row in rows}}
-        found = [
-            (row["resolved_at"] is None, each) for row in rows for each in alert_records(row, storms[row["cluster"]])
-        ]
-        for is_firing, record in found:
-            if is_firing and record.key in self.sent.others:
-                # Not forgotten as long as it fires, because it may become more severe after `max_hours`.
-                self.sent.others[record.key] = now_ms
+        records = [(row, record) for row in rows for record in alert_records(row, storms[row["cluster"]])]
+        firing = {record.key for row, record in records if row["resolved_at"] is None}
+        # Not forgotten as long as they fire, because they may become more severe after `max_hours`.
+        self.sent.others |= dict.fromkeys(firing & self.sent.others.keys(), now_ms)
         waiting = [
             record
-            for is_firing, record in found
-            if record.key not in self.sent.others and (is_firing or record.at_ns >= oldest * 1_000_000)
+            for _, record in records
+            if record.key not in self.sent.others and (record.key in firing or record.at_ns >= oldest * 1_000_000)
         ]
         return sorted(waiting, key=lambda record: record.at_ns)
 
