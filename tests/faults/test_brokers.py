@@ -33,6 +33,9 @@ pytestmark = pytest.mark.faults
 PARTITIONS, READ = 8, "orders"
 FIRST, NEXT = 2, 3
 """Node ids of a group's coordinator and of the one after it; node 1 is the controller, which must stay."""
+BEHIND_S = 1_800
+"""On a busy machine, minutes pass between the last record of a coordinator and the first one of the next."""
+
 LIBRARY = next(Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1"), None)
 
 
@@ -69,7 +72,7 @@ def carried(brokers: Brokers) -> str:
     return next(name for name in names if partition_of(name, PARTITIONS) in theirs)
 
 
-@pytest.mark.parametrize("behind_s", [0, 300])
+@pytest.mark.parametrize("behind_s", [0, BEHIND_S])
 def test_a_killed_coordinator_changes_no_row(matrix, tmp_path, brokers, behind_s, number) -> None:
     clocks = f", the next one's clock {behind_s} s behind" if behind_s else ""
     trial = matrix(f"coordinator killed in a group's life{clocks}", Trial())
@@ -79,7 +82,11 @@ def test_a_killed_coordinator_changes_no_row(matrix, tmp_path, brokers, behind_s
         brokers.brokers[NEXT - 1].start()
     followed, quiet = tmp_path / "followed" / "warehouse", tmp_path / "quiet" / "warehouse"
     with following(followed, cluster) as job:
-        group_id = lived(trial, tmp_path, brokers, lambda: job.until(lambda: read_to(followed) >= ends(cluster)))
+
+        def read_all() -> None:
+            assert job.until(lambda: read_to(followed) >= ends(cluster)), job.text()
+
+        group_id = lived(trial, tmp_path, brokers, read_all)
         finished("build", followed, cluster)
         # A killed member is in the group until its session ends; the coordinator then writes the last record.
         wait_until(lambda: is_empty(cluster, group_id))
@@ -96,9 +103,9 @@ def test_a_killed_coordinator_changes_no_row(matrix, tmp_path, brokers, behind_s
     assert is_backwards == bool(behind_s)
 
 
-def lived(trial: Trial, folder: Path, brokers: Brokers, read: Callable[[], bool]) -> str:
+def lived(trial: Trial, folder: Path, brokers: Brokers, read_all: Callable[[], None]) -> str:
     """Run a group with three coordinators, the first of which is killed and later takes the group over again; return
-    its id.
+    its id. `read_all` waits until everything written is read.
     """
     group_id = carried(brokers)
     plan = ConsumerPlan(group_id=group_id, topic=READ, partitions=4, members=3)
@@ -115,7 +122,7 @@ def lived(trial: Trial, folder: Path, brokers: Brokers, read: Callable[[], bool]
         for number in range(100):
             producer.produce(READ, f"{event} {number}".encode())
         assert 0 == producer.flush(120)
-        assert read(), f"not everything written {event} was read in time"
+        read_all()
 
     first = brokers.brokers[FIRST - 1]
     with ExitStack() as stack:
