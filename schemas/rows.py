@@ -478,6 +478,7 @@ class ResumePointOfGroup(TypedDict):
     base_offset: int
     base_at: int
     base_rebalance_mode: str
+    begins_block: bool | None
     unfinished_since_at: int
     unfinished_stalls: str
     unfinished_rebalances: str

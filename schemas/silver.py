@@ -224,7 +224,7 @@ RESUME_POINTS = Table(
     layer="silver",
     key=("cluster", "group_id", "incarnation", "first_generation_id"),
     cluster_by=("cluster", "group_id", "settled_at"),
-    comment="Points from which a rebuild of a group can resume although the group is not at rest: one every 500 generations, 100 epochs or five minutes. Only Regroup reads them, and maintain keeps those of the last day.",
+    comment="Points from which a rebuild of a group can resume although the group is not at rest: one every 500 generations and every minute, or every 100 epochs and five minutes. Only Regroup reads them, and maintain keeps those of the last day.",
     columns=columns("""
         cluster               | STRING    | Name of the Kafka cluster, chosen by the operator
         group_id              | STRING    | Group
@@ -237,6 +237,7 @@ RESUME_POINTS = Table(
         base_offset           | BIGINT NOT NULL | First record that the rebuild reads: that of the previous generation; if the coordinator assigns, source_offset
         base_at               | TIMESTAMP NOT NULL | When the previous generation completed; if the coordinator assigns, the time of the last record before base_offset
         base_rebalance_mode   | STRING NOT NULL | rebalance_mode of the previous generation
+        begins_block          | BOOLEAN   | Whether a block of generations that may be folded begins here; NULL if the coordinator assigns, and in rows of earlier versions
         unfinished_since_at   | TIMESTAMP NOT NULL | Earliest start of the stalls and episodes before the point that later records may change
         unfinished_stalls     | STRING NOT NULL | These stalls: stopped_by_offset, index and MD5 of the name
         unfinished_rebalances | STRING NOT NULL | first_generation_id of these episodes

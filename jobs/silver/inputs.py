@@ -31,10 +31,10 @@ from pipelines.silver.commits.pruned_commits import pruned_commits
 from pipelines.silver.frame import INPUTS
 from pipelines.silver.resume_points import (
     COMMITTING,
-    RESTARTS,
     committing,
     from_base,
     replaced,
+    restarts,
     resume_points,
     since_base,
 )
@@ -53,7 +53,10 @@ LATELY_MS = 3_600_000
 """Time in ms before a change in which most groups had their last rebalance."""
 
 POINTS_MS = 900_000
-"""Time in ms before a change in which a group that never rests had a point (`carrying.points.EVERY_MS`)."""
+"""Time in ms before a change in which a group that never rests began two blocks: three `valid_points.EVERY_MS`."""
+
+NEW_INPUT = ("since_at", "has_classic", "has_modern", "until_at", "last_generation_id")
+"""Columns of `affected_groups.by_group` that `resume_points.restarts` reads."""
 
 NAMED = {name: name for name in ("affected", "groups", "stalls", "members", "rebalances", "resume_points")}
 """Names of DuckDB's views in the SQL texts."""
@@ -109,7 +112,7 @@ class SilverInputs:
 
     def restarts(self) -> pa.Table:
         """Return the point from which each group's history can be rebuilt (`resume_points.resume_points`)."""
-        affected = self.affected.select([*GROUP, "since_at", "has_classic", "has_modern"])
+        affected = self.affected.select([*GROUP, *NEW_INPUT])
         if not self.by_duckdb:
             rebalances, groups, points = (self._read(table) for table in (REBALANCES, GROUPS, RESUME_POINTS))
             return resume_points(self._frame(affected), rebalances, groups, points).toArrow()
@@ -134,7 +137,7 @@ class SilverInputs:
                 since = (table.time, begin_ms + later_ms) if table.time and begin_ms is not None else None
                 show(engine, table.name, self.warehouse, table, since)
             show(engine, "groups", self.warehouse, GROUPS)
-            found = engine.sql(RESTARTS.format(**NAMED)).to_arrow_table()
+            found = engine.sql(restarts().format(**NAMED)).to_arrow_table()
         # Timestamps of an earlier version of Regroup have no zone.
         utc = TYPES["TIMESTAMP"]
         kinds = [field.with_type(utc) if pa.types.is_timestamp(field.type) else field for field in found.schema]

@@ -30,6 +30,8 @@ AFFECTED = pa.schema(
         ("topics", TYPES["ARRAY<STRING>"]),
         ("has_classic", TYPES["BOOLEAN"]),
         ("has_modern", TYPES["BOOLEAN"]),
+        ("until_at", TYPES["TIMESTAMP"]),
+        ("last_generation_id", TYPES["INT"]),
     ]
 )
 """The columns that `by_group` returns."""
@@ -43,6 +45,7 @@ class Dialect:
     no_resource: str
     topic_id: str
     topic: str
+    generation_id: str
 
 
 SPARK = Dialect(
@@ -50,12 +53,14 @@ SPARK = Dialect(
     no_resource="CAST(NULL AS STRUCT<name: STRING, index: INT>)",
     topic_id="get_json_object(body, '$.topic_id')",
     topic="get_json_object(body, '$.topic')",
+    generation_id="get_json_object(body, '$.value.generation')",
 )
 DUCKDB = Dialect(
     resource="struct_pack(name := topic, index := partition)",
     no_resource="CAST(NULL AS STRUCT(name VARCHAR, index INTEGER))",
     topic_id="json_extract_string(body, '$.topic_id')",
     topic="json_extract_string(body, '$.topic')",
+    generation_id="json_extract_string(body, '$.value.generation')",
 )
 
 
@@ -63,7 +68,7 @@ def affected_rows(table: Table, rows: str, dialect: Dialect) -> str:
     """Return SQL with one row for each row of a bronze table.
 
     Its columns are cluster, group_id, since_at, is_commit, last_commit_at, committed, topic_id, polled_topic,
-    has_classic and has_modern; `by_group` describes them.
+    has_classic, has_modern, until_at and last_generation_id; `by_group` describes them.
     """
     columns = {
         "group_id": "group_id",
@@ -75,6 +80,8 @@ def affected_rows(table: Table, rows: str, dialect: Dialect) -> str:
         "polled_topic": "CAST(NULL AS STRING)",
         "has_classic": "false",
         "has_modern": "false",
+        "until_at": "CAST(NULL AS TIMESTAMP)",
+        "last_generation_id": "CAST(NULL AS INT)",
     }
     chosen = "group_id IS NOT NULL"
     match table.name:
@@ -88,6 +95,8 @@ def affected_rows(table: Table, rows: str, dialect: Dialect) -> str:
         case COORDINATOR_RECORDS.name:
             columns["since_at"] = f"coalesce(record_at, {START})"
             columns |= {"has_classic": "record_kind = 'GroupMetadata'", "has_modern": "record_kind <> 'GroupMetadata'"}
+            number = f"CASE WHEN record_kind = 'GroupMetadata' THEN {dialect.generation_id} END"
+            columns |= {"until_at": "record_at", "last_generation_id": f"TRY_CAST({number} AS INT)"}
         case COORDINATOR_EVENTS.name:
             columns["since_at"] = f"coalesce(event_at, {START})"
         case OFFSET_COMMITS.name:
@@ -106,8 +115,9 @@ def by_group(rows: str) -> str:
 
     Columns: cluster, group_id, `since_at` (time of the earliest new row), `committed` (resources) and `last_commit_at`
     (NULL unless all new rows are commits). `has_classic` and `has_modern` tell whether records of the classic protocol
-    and of other protocols are among the new rows. The row with group_id NULL lists the topics in polls as `topics` and
-    their ids as `topic_ids`. Lists without entries are NULL.
+    and of other protocols are among the new rows. `until_at` is the time of the latest new record, and
+    `last_generation_id` the highest number of a generation in records of the classic protocol. The row with group_id
+    NULL lists the topics in polls as `topics` and their ids as `topic_ids`. Lists without entries are NULL.
     """
     return f"""
     SELECT cluster, group_id, min(since_at) AS since_at,
@@ -115,7 +125,8 @@ def by_group(rows: str) -> str:
         array_agg(DISTINCT committed) FILTER (WHERE committed IS NOT NULL) AS committed,
         array_agg(DISTINCT topic_id) FILTER (WHERE topic_id IS NOT NULL) AS topic_ids,
         array_agg(DISTINCT polled_topic) FILTER (WHERE polled_topic IS NOT NULL) AS topics,
-        bool_or(has_classic) AS has_classic, bool_or(has_modern) AS has_modern
+        bool_or(has_classic) AS has_classic, bool_or(has_modern) AS has_modern,
+        max(until_at) AS until_at, max(last_generation_id) AS last_generation_id
     FROM {rows} GROUP BY cluster, group_id
     """  # noqa: S608 - the names are constants
 

@@ -68,7 +68,7 @@ def episodes(
         if begins:
             out.append(Episode.of(row, _base(bases.get(position))))
         if position in carried:
-            point_rows.append(PointRow(number, len(out), out[-1].generations))
+            point_rows.append(PointRow(number, position, len(out), out[-1].generations))
         out[-1].add(row, by_generation[row["incarnation"], row["generation_id"]])
     return Episodes([episode.rebalance() for episode in out], carried, point_rows)
 

@@ -97,7 +97,8 @@ def _add_episodes(timeline: Timeline, windows: list[Stall], *, has_changed: bool
         nth = bisect_left(rests, (position,))
         rest = timeline.generations.get(rests[nth - 1][1]) if nth else None
         out["resume_points"].append(point_row(borders[position], known, rest, commits))
-    fold(out, blocks(found.point_rows))
+    starts = {position for position, each in borders.items() if each.begins_block}
+    fold(out, blocks([each for each in found.point_rows if each.position in starts]))
 
 
 def _stall_row(stall: Stall) -> StallOfGroup:

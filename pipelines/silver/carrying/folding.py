@@ -1,9 +1,9 @@
 """Generations of a loop that differ in number and times only are folded into one row with their count.
 
-A block of generations lies between two resume points (`valid_points`). It is folded once two more points follow in the
-same episode, and only if the episode had `WHOLE` generations before it. So the first and last hundreds of a loop stay
-whole, and what is folded depends on the records alone: a rebuild that may add the second of these points resumes at the
-block's beginning or earlier (`resume_points.RESTARTS`).
+A block of generations lies between two resume points (`valid_points.begins_block`). It is folded once two more blocks
+begin in the same episode, and only if the episode had `WHOLE` generations before it. So the first and last hundreds of
+a loop stay whole, and what is folded depends on the records alone: a rebuild in which the second of these blocks may
+begin resumes at the beginning of the block to fold, or earlier (`resume_points.restarts`).
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any, NamedTuple
 
+from pipelines.silver.history import Position
 from schemas.rows import GenerationMemberOfGroup, GenerationOfGroup, GroupEventOfGroup, SilverOfGroup
 from schemas.silver import GENERATION_MEMBERS
 from schemas.states import GenerationOutcome, GroupProtocol, RebalanceMode
@@ -41,17 +42,18 @@ WITHOUT_STOPS = (RebalanceMode.COOPERATIVE, RebalanceMode.INCREMENTAL)
 
 
 class PointRow(NamedTuple):
-    """A row of the generations before which a resume point lies: the number of its episode, and how many generations
-    the episode has before it.
+    """A row of the generations before which a resume point lies: its position, the number of its episode, and how many
+    generations the episode has before it.
     """
 
     row: int
+    position: Position
     episode: int
     before: int
 
 
 def blocks(points: Sequence[PointRow]) -> Iterator[slice]:
-    """Yield the rows of the blocks that may be folded; `points` are the rows of all resume points, in order."""
+    """Yield the rows of the blocks that may be folded; `points` are the points at which blocks begin, in order."""
     for point, following, last in zip(points, points[1:], points[2:], strict=False):
         if point.before >= WHOLE and point.episode == following.episode == last.episode:
             yield slice(point.row, following.row)

@@ -14,6 +14,7 @@ from typing import NamedTuple, Protocol
 
 from pipelines.silver.carrying.episode import Episode
 from pipelines.silver.carrying.ownership import Fields, copied, points_in, points_of, since_rest, stalls_of
+from pipelines.silver.carrying.valid_points import begins_block
 from pipelines.silver.generations import Generation
 from pipelines.silver.history import CommitHistory, Point, Position, Resource
 from pipelines.silver.stalls import CurrentOwner, Ownership
@@ -31,6 +32,11 @@ class Border:
     live: Sequence[Stall]
     last_owner: Mapping[Resource, str]
     owned_at: Mapping[Resource, Position]
+
+    @property
+    def begins_block(self) -> bool:
+        """Whether a block that may be folded begins here."""
+        return begins_block(self.following, self.before)
 
 
 class CarriedState(Protocol):
@@ -119,6 +125,7 @@ def point_row(
         "base_offset": before.position[1],
         "base_at": before.completed_at,
         "base_rebalance_mode": before.mode,
+        "begins_block": of.begins_block,
         "unfinished_since_at": found.since_at,
         "unfinished_stalls": found.stalls,
         "unfinished_rebalances": found.rebalances,

@@ -1,8 +1,8 @@
 """Where a rebuild of a group may resume: at rest, and at points of a classic group that does not come to rest.
 
-A point that is not at rest lies between two generations whose numbers or times, divided by `EVERY` or `EVERY_MS`, have
-different whole parts. So it depends on the records alone, not on the batches in which they came. It needs the state of
-the group (`pipelines.silver.carrying.points`).
+A point that is not at rest lies between two generations whose numbers or times, divided by `EVERY`, `EVERY_MS` or
+`WITHIN_MS`, have different whole parts. So it depends on the records alone, not on the batches in which they came. It
+needs the state of the group (`pipelines.silver.carrying.points`).
 """
 
 from __future__ import annotations
@@ -20,10 +20,15 @@ from pipelines.silver.stops.stall import Stall
 from schemas.states import RebalanceMode
 
 EVERY = 500
-"""Maximum number of generations from one point to the next: 2.5 s of a loop that makes 200 a second."""
+"""Maximum number of generations of a block (`folding`): 2.5 s of a loop that makes 200 a second."""
 
 EVERY_MS = 300_000
-"""Maximum milliseconds from one point to the next, if a group has more generations but is slow to make `EVERY`."""
+"""Maximum milliseconds of a block, if a group has more generations but is slow to make `EVERY`. An hour has a whole
+number of them, which `resume_points.restarts` needs.
+"""
+
+WITHIN_MS = 60_000
+"""Maximum milliseconds from one point to the next within a block, if a group has more generations."""
 
 COARSE_MS = 2_000
 """Milliseconds around a point within which a log line with a precision of a second may belong to either side."""
@@ -102,6 +107,11 @@ def in_time_order(records: Sequence[Record]) -> Callable[[Position], bool]:
     return is_in_time
 
 
+def begins_block(g: Generation, before: Generation) -> bool:
+    """Return whether a block that may be folded begins with a generation; `before` is the previous one."""
+    return g.number // EVERY != before.number // EVERY or g.completed_at // EVERY_MS != before.completed_at // EVERY_MS
+
+
 def border_positions(
     generations: Sequence[Generation], in_order: Collection[Position], lines: LogIndex
 ) -> frozenset[Position]:
@@ -114,10 +124,7 @@ def border_positions(
         for g in generations
         if g.previous is not None
         and g.position in in_order
-        and (
-            g.number // EVERY != g.previous.number // EVERY
-            or g.completed_at // EVERY_MS != g.previous.completed_at // EVERY_MS
-        )
+        and (begins_block(g, g.previous) or g.completed_at // WITHIN_MS != g.previous.completed_at // WITHIN_MS)
         and g.joined_at >= g.previous.completed_at < g.completed_at
         # Every row's time must show on which side of the point it is.
         and all(

@@ -53,6 +53,7 @@ class EpochBorder:
             "base_offset": point.position[1],
             "base_at": point.at,
             "base_rebalance_mode": RebalanceMode.INCREMENTAL,
+            "begins_block": None,
             "unfinished_since_at": found.since_at,
             "unfinished_stalls": found.stalls,
             "unfinished_rebalances": found.rebalances,

@@ -26,8 +26,12 @@ from testing.records.endless import going_on
 META: dict[str, Any] = {}
 
 
+BETWEEN_BLOCKS, WITHIN_BLOCKS = (2, 60_000), (1_000, 1)
+"""Generations of a block, and milliseconds between the points within one."""
+
+
 @pytest.fixture
-def resumed(monkeypatch) -> list[int]:
+def resumed(monkeypatch, request) -> list[int]:
     """Return how many groups of each batch resumed with a state; points are close together."""
     found: list[int] = []
     restarts = SilverInputs.restarts
@@ -38,7 +42,9 @@ def resumed(monkeypatch) -> list[int]:
         return known
 
     monkeypatch.setattr(SilverInputs, "restarts", counted)
-    monkeypatch.setattr(valid_points, "EVERY", 2)
+    every, within_ms = getattr(request, "param", BETWEEN_BLOCKS)
+    monkeypatch.setattr(valid_points, "EVERY", every)
+    monkeypatch.setattr(valid_points, "WITHIN_MS", within_ms)
     monkeypatch.setattr(state_points, "EVERY", 1)
     return found
 
@@ -58,15 +64,18 @@ def tables_of(
 
 
 @pytest.mark.parametrize(
-    ("name", "quiet_ms"),
+    ("name", "quiet_ms", "resumed"),
     [
-        ("connect_mismatch", 1_000),
-        ("refused_assignments", 1_000),
-        ("eager_churn", 60_000),
-        ("rolling_restart", 60_000),
-        ("share_registry", 60_000),
-        ("streams", 60_000),
+        ("connect_mismatch", 1_000, BETWEEN_BLOCKS),
+        ("connect_mismatch", 1_000, WITHIN_BLOCKS),
+        ("refused_assignments", 1_000, BETWEEN_BLOCKS),
+        ("eager_churn", 60_000, BETWEEN_BLOCKS),
+        ("eager_churn", 60_000, WITHIN_BLOCKS),
+        ("rolling_restart", 60_000, BETWEEN_BLOCKS),
+        ("share_registry", 60_000, BETWEEN_BLOCKS),
+        ("streams", 60_000, BETWEEN_BLOCKS),
     ],
+    indirect=["resumed"],
 )
 def test_a_recorded_history(tmp_path, resumed, name, quiet_ms) -> None:
     capture = Capture(CAPTURES / name)
@@ -78,7 +87,7 @@ def test_a_recorded_history(tmp_path, resumed, name, quiet_ms) -> None:
     assert sum(resumed)
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize(("seed", "resumed"), [(1, BETWEEN_BLOCKS), (2, WITHIN_BLOCKS)], indirect=["resumed"])
 def test_a_loop_while_stalls_of_an_earlier_episode_go_on(tmp_path, resumed, seed) -> None:
     recorded = list(Capture(CAPTURES / "connect_mismatch").records())
     records = [*recorded, *going_on(recorded[-1], 100, 200)]

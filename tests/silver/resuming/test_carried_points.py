@@ -100,9 +100,10 @@ def test_a_loop_in_which_every_partition_has_an_owner_has_points_too(monkeypatch
     assert 2 == resumed_from_each(given, 10_000)
 
 
-def test_a_slow_group_that_does_not_rest_has_a_point_every_five_minutes(monkeypatch) -> None:
+def test_a_slow_group_that_does_not_rest_has_a_point_every_minute_and_a_block_every_five(monkeypatch) -> None:
     monkeypatch.setattr(valid_points, "EVERY", 500)
     records = [generation(n, n * 9_000, [consumer("a", [0]), consumer("b", [1])]) for n in range(1, 101)]
     given = history(records)
-    assert 3 == resumed_from_each(given, 10_000)
+    assert 15 == resumed_from_each(given, 10_000)
+    assert 3 == sum(point["begins_block"] is True for point in silver_rows(given, 10_000)["resume_points"])
     assert not silver_rows(given, 8_000)["resume_points"], "with this pause, each generation begins at rest"

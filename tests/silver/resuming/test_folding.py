@@ -30,9 +30,9 @@ LOOP = 1_100
 """Generations of the loop: more than three blocks."""
 
 
-def recorded(count: int = LOOP) -> list[Any]:
+def recorded(count: int = LOOP, apart_ms: int = 200) -> list[Any]:
     begun = list(Capture(CAPTURES / "connect_mismatch").records())
-    return [*begun, *going_on(begun[-1], count, 200)]
+    return [*begun, *going_on(begun[-1], count, apart_ms)]
 
 
 def looping(count: int = LOOP) -> History:
@@ -125,17 +125,22 @@ def test_a_rebuild_from_any_point_folds_the_same(seed, monkeypatch) -> None:
     assert any(g["folded_count"] for g in silver_rows(given, 10_000)["generations"])
 
 
-@pytest.mark.parametrize("seed", [1, 2])
-def test_any_batches_fold_the_same(tmp_path: Path, monkeypatch, seed) -> None:
-    monkeypatch.setattr(valid_points, "EVERY", WHOLE)
-    monkeypatch.setattr(folding, "WHOLE", WHOLE - 3)
-    random, records = Random(seed), recorded(120)
+@pytest.mark.parametrize(
+    ("apart_ms", "every", "every_ms", "within_ms"),
+    [(200, WHOLE, 300_000, 60_000), (200, WHOLE, 300_000, 1), (5_000, 1_000, 60_000, 20_000), (5_000, 7, 60_000, 1)],
+    ids=["no points within", "points within", "blocks by time", "blocks by number and time"],
+)
+def test_any_batches_fold_the_same(tmp_path: Path, monkeypatch, apart_ms, every, every_ms, within_ms) -> None:
+    for name, value in {"EVERY": every, "EVERY_MS": every_ms, "WITHIN_MS": within_ms}.items():
+        monkeypatch.setattr(valid_points, name, value)
+    monkeypatch.setattr(folding, "WHOLE", min(every, WHOLE) - 3)
+    random, records, quiet_ms = Random(apart_ms + within_ms), recorded(120, apart_ms), 2 * apart_ms
     begun = len(records) - 120
     parts = [CaptureRecords(records=records[:begun])]
     while begun < len(records):
         until = begun + random.choice((1, 3, 12, 25))
         parts.append(CaptureRecords(records=records[begun:until]))
         begun = until
-    whole = tables_of(tmp_path / "whole", [CaptureRecords(records=records)], META)
-    assert any("'folded_count': 1" in row for row in whole["generations"])
-    assert whole == tables_of(tmp_path / "parts", parts, META)
+    whole = tables_of(tmp_path / "whole", [CaptureRecords(records=records)], META, quiet_ms)
+    assert any("'folded_count': None" not in row for row in whole["generations"])
+    assert whole == tables_of(tmp_path / "parts", parts, META, quiet_ms)
