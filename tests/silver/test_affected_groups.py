@@ -49,6 +49,11 @@ def test_of_a_recording(spark) -> None:
     assert found == described(by_spark(spark, new))
 
 
+def body(generation: int | None) -> str:
+    """Return the body of a GroupMetadata record, of a tombstone without a generation."""
+    return json.dumps({"key": {"group": "g"}, "value": None if generation is None else {"generation": generation}})
+
+
 ROWS = {
     "a record without a time": (
         COORDINATOR_RECORDS,
@@ -62,7 +67,12 @@ ROWS = {
     ),
     "a classic record": (
         COORDINATOR_RECORDS,
-        {**RECORD, "group_id": "g", "record_kind": "GroupMetadata", "record_at": AT},
+        {**RECORD, "group_id": "g", "record_kind": "GroupMetadata", "record_at": AT, "body": body(7)},
+        AT,
+    ),
+    "the tombstone of a classic group": (
+        COORDINATOR_RECORDS,
+        {**RECORD, "group_id": "g", "record_kind": "GroupMetadata", "record_at": AT, "body": body(None)},
         AT,
     ),
     "a line": (
@@ -92,8 +102,10 @@ def test_of_one_row(spark, name) -> None:
         "committed": ["{'name': 't', 'index': 3}"] if is_commit else [],
         "topic_ids": [],
         "topics": [],
-        "has_classic": name in ("a record without a time", "a classic record"),
+        "has_classic": name in ("a record without a time", "a classic record", "the tombstone of a classic group"),
         "has_modern": name == "a record of another protocol",
+        "until_at": row.get("record_at"),
+        "last_generation_id": 7 if name == "a classic record" else None,
     }
     assert expected == found["c", "g"]
 
