@@ -86,7 +86,7 @@ def test_a_killed_coordinator_changes_no_row(matrix, tmp_path, brokers, behind_s
         def read_all() -> None:
             assert job.until(lambda: read_to(followed) >= ends(cluster)), job.text()
 
-        group_id = lived(trial, tmp_path, brokers, read_all)
+        group_id = lived(trial, tmp_path, brokers, lambda: ends(cluster).total(), read_all)
         finished("build", followed, cluster)
         # A killed member is in the group until its session ends; the coordinator then writes the last record.
         wait_until(lambda: is_empty(cluster, group_id))
@@ -103,9 +103,11 @@ def test_a_killed_coordinator_changes_no_row(matrix, tmp_path, brokers, behind_s
     assert is_backwards == bool(behind_s)
 
 
-def lived(trial: Trial, folder: Path, brokers: Brokers, read_all: Callable[[], None]) -> str:
+def lived(
+    trial: Trial, folder: Path, brokers: Brokers, written: Callable[[], int], read_all: Callable[[], None]
+) -> str:
     """Run a group with three coordinators, the first of which is killed and later takes the group over again; return
-    its id. `read_all` waits until everything written is read.
+    its id. `written` returns the number of records of all groups; `read_all` waits until all of them are read.
     """
     group_id = carried(brokers)
     plan = ConsumerPlan(group_id=group_id, topic=READ, partitions=4, members=3)
@@ -118,18 +120,20 @@ def lived(trial: Trial, folder: Path, brokers: Brokers, read_all: Callable[[], N
         return False
 
     def wrote(event: str) -> None:
-        """Write records to commit, and wait until everything written is read."""
+        """Write records to commit, and wait until a coordinator has written something and all of it is read."""
+        before = written()
         for number in range(100):
             producer.produce(READ, f"{event} {number}".encode())
         assert 0 == producer.flush(120)
+        wait_until(lambda: written() > before)
         read_all()
 
     first = brokers.brokers[FIRST - 1]
     with ExitStack() as stack:
         stack.callback(group.end)
+        wait_until(lambda: is_led_by(FIRST))
         group.start(0)
         group.start(1)
-        wait_until(lambda: is_led_by(FIRST))
         wrote("before")
         first.kill()
         trial.is_hit = True
