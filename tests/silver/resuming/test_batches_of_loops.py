@@ -25,7 +25,6 @@ from testing.records.endless import going_on
 
 META: dict[str, Any] = {}
 
-
 BETWEEN_BLOCKS, WITHIN_BLOCKS = (2, 60_000), (1_000, 1)
 """Generations of a block, and milliseconds between the points within one."""
 
@@ -87,7 +86,9 @@ def test_a_recorded_history(tmp_path, resumed, name, quiet_ms) -> None:
     assert sum(resumed)
 
 
-@pytest.mark.parametrize(("seed", "resumed"), [(1, BETWEEN_BLOCKS), (2, WITHIN_BLOCKS)], indirect=["resumed"])
+@pytest.mark.parametrize(
+    ("seed", "resumed"), [(1, BETWEEN_BLOCKS), (2, BETWEEN_BLOCKS), (2, WITHIN_BLOCKS)], indirect=["resumed"]
+)
 def test_a_loop_while_stalls_of_an_earlier_episode_go_on(tmp_path, resumed, seed) -> None:
     recorded = list(Capture(CAPTURES / "connect_mismatch").records())
     records = [*recorded, *going_on(recorded[-1], 100, 200)]
