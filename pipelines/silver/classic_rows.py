@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import zip_longest
 
-from pipelines.silver.carrying.ownership import restore
-from pipelines.silver.carrying.points import Border, border
+from pipelines.silver.carrying.ownership import Copied, copied, restore
+from pipelines.silver.carrying.points import Border
 from pipelines.silver.carrying.valid_points import after_ordered, border_positions, resume_points
 from pipelines.silver.commits.committers import by_commits
 from pipelines.silver.generation_log import LogIndex
@@ -15,7 +15,7 @@ from pipelines.silver.generation_rows import generation_row, moved
 from pipelines.silver.generations import Generation, GroupIncarnations, ResumeState, read_incarnations
 from pipelines.silver.group_events import event_row, lifecycle, of_generation, static_returns
 from pipelines.silver.groups import group_row
-from pipelines.silver.history import Resource
+from pipelines.silver.history import Event, Resource
 from pipelines.silver.member_rows import member_rows
 from pipelines.silver.phases import Phase
 from pipelines.silver.stalls import stalls
@@ -40,6 +40,7 @@ def add_classic(timeline: Timeline, phase: Phase) -> None:
     found = read_incarnations(records, base, timeline.incarnation + starts_anew, waiting)
     lines = LogIndex(phase.history.events)
     logs = [lines.log_of(g) for g in found.generations]
+    unfinished = lines.unfinished(found.generations)
     contexts = generation_contexts(found.generations, logs, timeline.history.commits, timeline.workers)
     if converted is not None:
         timeline.ownership.keep(found.generations[0].members)
@@ -49,19 +50,18 @@ def add_classic(timeline: Timeline, phase: Phase) -> None:
         restore(owned, carried.fields, base.incarnation)
     in_order = after_ordered(found.generations, phase.history.records)
     possible = border_positions(found.generations, in_order, lines)
-    borders: list[Border] = []
-    stalls(contexts, owned, possible, lambda g, o: borders.append(border(g, o)), is_begun=carried is not None)
+    states = stalls(contexts, owned, possible, copied, is_begun=carried is not None)
     timeline.bases = resume_points(found.generations, owned.stalls, owned.undecided, in_order)
     # Where the state of a task was still being restored, what follows depends on more than the state.
-    timeline.borders = {b.following.position: b for b in borders if b.following.position not in owned.restoring}
+    states = {position: state for position, state in states.items() if position not in owned.restoring}
     timeline.generations = {g.position: g for g in found.generations}
-    timeline.out["group_events"] += _lifecycle(phase, found, lines)
+    timeline.out["group_events"] += _lifecycle(phase, found, unfinished)
     for each, following in zip_longest(contexts, found.generations[1:]):
         g = each.generation
         if g.previous is None and (base is None or g.position != base.position):
             timeline.last_owner.clear()
             timeline.owned_at.clear()
-        _note_owners(timeline, g)
+        _note_owners(timeline, g, states.get(g.position))
         if base is not None and g.position == base.position:
             if carried is not None:
                 timeline.last_owner, timeline.owned_at = carried.last_owner, carried.owned_at
@@ -77,11 +77,17 @@ def add_classic(timeline: Timeline, phase: Phase) -> None:
     _hand_on(timeline, found)
 
 
-def _note_owners(timeline: Timeline, g: Generation) -> None:
-    """Complete the state at a possible point before this generation, and note which resources it assigns."""
-    if (found := timeline.borders.get(g.position)) is not None:
-        owners, owned_at = dict(timeline.last_owner), dict(timeline.owned_at)
-        timeline.borders[g.position] = replace(found, last_owner=owners, owned_at=owned_at)
+def _note_owners(timeline: Timeline, g: Generation, state: Copied | None) -> None:
+    """Add the state at a possible point before this generation, and note which resources it assigns."""
+    if state is not None and g.previous is not None:
+        timeline.borders[g.position] = Border(
+            following=g,
+            before=g.previous,
+            fields=state.fields,
+            live=state.live,
+            last_owner=dict(timeline.last_owner),
+            owned_at=dict(timeline.owned_at),
+        )
     timeline.owned_at.update(dict.fromkeys(g.owners, g.position))
 
 
@@ -98,14 +104,13 @@ def _converted(timeline: Timeline, phase: Phase) -> ResumeState | None:
     )
 
 
-def _lifecycle(phase: Phase, found: GroupIncarnations, lines: LogIndex) -> Iterator[GroupEventOfGroup]:
+def _lifecycle(phase: Phase, found: GroupIncarnations, unfinished: list[Event]) -> Iterator[GroupEventOfGroup]:
     first = phase.records[0] if phase.records else None
     if phase.is_taken_over and first is not None and first.at is not None:
         found = replace(found, created=[(i, r) for i, r in found.created if r.position != first.position])
         incarnation = found.generations[0].incarnation if found.generations else found.incarnation
         number = first.value["generation"] if first.value else None
         yield event_row(first.at, GroupEventKind.DOWNGRADED, incarnation, evidence=Evidence.OBSERVED, generation=number)
-    unfinished = lines.unfinished(found.generations[-1]) if found.generations else []
     yield from lifecycle(found, phase.history.events, unfinished)
 
 

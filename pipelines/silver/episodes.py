@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from pipelines.silver.carrying.episode import Episode
+from pipelines.silver.carrying.episode import Episode, Fields, sums_without
 from pipelines.silver.carrying.folding import PointRow
 from pipelines.silver.carrying.valid_points import ResumePoint
 from pipelines.silver.history import Position
@@ -16,13 +16,14 @@ from schemas.rows import GenerationOfGroup, RebalanceOfGroup
 
 
 class Episodes(NamedTuple):
-    """The rows, and by the position of a generation the sums of episodes right before it that may still change.
+    """The rows, and by the position of a generation the sums of episodes right before it that may still change
+    (`Episode.to_fields`).
 
     `point_rows` are the rows of the generations at these positions, in order.
     """
 
     rows: list[RebalanceOfGroup]
-    carried: dict[Position, list[Episode]]
+    carried: dict[Position, list[Fields]]
     point_rows: list[PointRow]
 
 
@@ -64,24 +65,13 @@ def episodes(
         # A rebuild may resume at the start of this episode without any state.
         live = None if begins and position in bases else unfinished.get(position)
         if live is not None and out:
-            carried[position] = _carried(out, live)
+            carried[position] = sums_without(out, live)
         if begins:
             out.append(Episode.of(row, _base(bases.get(position))))
         if position in carried:
             point_rows.append(PointRow(number, position, len(out), out[-1].generations))
         out[-1].add(row, by_generation[row["incarnation"], row["generation_id"]])
     return Episodes([episode.rebalance() for episode in out], carried, point_rows)
-
-
-def _carried(known: Sequence[Episode], live: Sequence[Stall]) -> list[Episode]:
-    """Return the sums of the last episode and of those with stalls in `live`, without these stalls."""
-    counted = list({id(window.root): window.root for window in live if not window.root.is_void}.values())
-    out = []
-    for episode in known:
-        mine = [window for window in counted if episode.contains(window.incarnation, window.generation)]
-        if mine or episode is known[-1]:
-            out.append(episode.without(mine))
-    return out
 
 
 def _base(point: ResumePoint | None) -> dict[str, Any]:

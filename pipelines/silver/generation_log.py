@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from pipelines.silver.generations import Generation
@@ -79,10 +79,10 @@ class LogIndex:
         lines = self.window(since, max(g.synced_at, g.joined_at) + NEAR_MS)
         if not lines:
             return GenerationLog()
-        joined = _nearest(lines, EventKind.EMPTY if g.is_empty else EventKind.STABILIZED, g.number, g.joined_at)
         before_join = [e for e in lines if e.at <= g.joined_at + 1]
         starts = [e for e in before_join if e.kind == EventKind.PREPARING and (e["generation_id"] or 0) < g.number]
         own = [e for e in starts if e["generation_id"] == g.number - 1]
+        joined = _nearest(lines, EventKind.EMPTY if g.is_empty else EventKind.STABILIZED, g.number, g.joined_at)
         same_broker = [e for e in own if joined is not None and e["broker_id"] == joined["broker_id"]]
         first = next(iter(own if last is None else starts), None)
         departures = tuple(e for e in lines if e.kind in GONE and e.at <= g.synced_at + 1)
@@ -112,11 +112,14 @@ class LogIndex:
             asked=_first_by_member(e for e in before_join if e.kind in (EventKind.MEMBER_ID_GIVEN, *ARRIVED)),
         )
 
-    def unfinished(self, last: Generation) -> list[Event]:
-        """Return the failed attempts after the newest generation.
+    def unfinished(self, generations: Sequence[Generation]) -> list[Event]:
+        """Return the failed attempts after the newest of the group's generations.
 
         The join phase of such an attempt ended, its leader did not sync, and another attempt followed.
         """
+        if not generations:
+            return []
+        last = generations[-1]
         later = self._events[bisect_left(self._times, last.completed_at) :]
         synced = {e["generation_id"] for e in later if e.kind == EventKind.ASSIGNMENT_RECEIVED}
         overtaken = max((e.at for e in later if e.kind == EventKind.PREPARING), default=0)

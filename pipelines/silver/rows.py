@@ -17,7 +17,7 @@ from pipelines.silver.generations import ResumeState
 from pipelines.silver.history import History
 from pipelines.silver.missing_partitions import without_missing
 from pipelines.silver.phases import phases
-from pipelines.silver.stops.stall import Stall
+from pipelines.silver.stops.stall import Stall, roots
 from pipelines.silver.timeline import Timeline
 from schemas.rows import SilverOfGroup, SilverRows, StallOfGroup
 from schemas.states import GroupProtocol
@@ -80,8 +80,8 @@ def _add_episodes(timeline: Timeline, windows: list[Stall], *, has_changed: bool
     borders, epoch_borders = ({}, {}) if has_changed else (timeline.borders, timeline.epoch_borders)
     begun = carried.episodes if carried is not None else []
     bases = {} if has_changed else timeline.bases
-    unfinished = {position: each.live for position, each in borders.items()}
-    unfinished |= {position: each.live for position, each in epoch_borders.items()}
+    unfinished = {position: roots(each.live) for position, each in borders.items()}
+    unfinished |= {position: roots(each.live) for position, each in epoch_borders.items()}
     found = episodes(out["generations"], windows, timeline.quiet_ms, bases, begun, unfinished)
     out["rebalances"] += found.rows
     rests = sorted(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from pipelines.silver.generations import Generation, Replacement
 from pipelines.silver.history import ROUND_MS, CommitHistory, CommitSegment, Point, Position, Resource
@@ -18,6 +18,8 @@ FIRST_COMMIT_MS = 600_000
 """Time limit in milliseconds for the first commit after a stall, in groups whose coordinator assigns. A consumer polls
 and commits within its max.poll.interval.ms, 5 minutes by default.
 """
+
+State = TypeVar("State")
 
 
 class CurrentOwner(NamedTuple):
@@ -201,27 +203,27 @@ def stalls(
     contexts: Sequence[GenerationContext],
     ownership: Ownership,
     borders: Collection[Position],
-    copy: Callable[[Generation, Ownership], None],
+    copy: Callable[[Ownership, Position], State],
     *,
     is_begun: bool = False,
-) -> None:
-    """Add every stall of these generations, in the order of the stops.
+) -> dict[Position, State]:
+    """Add every stall of these generations, in the order of the stops, and return the copies by position.
 
     Args:
         contexts: the generations.
         ownership: the state, which is updated.
-        borders: positions of generations before which `copy` is called with `ownership` as it was right after the
-            previous one.
-        copy: copies it.
+        borders: positions of generations before which `ownership` is copied, as it was right after the previous one.
+        copy: copies it; its second argument is the position of the previous generation.
         is_begun: `ownership` already is that right after the first generation.
     """
+    copies = {}
     generations = [context.generation for context in contexts]
     for number, context in enumerate(contexts, 1):
         if is_begun and number == 1:
             continue
         g, following = context.generation, generations[number] if number < len(generations) else None
-        if g.position in borders:
-            copy(g, ownership)
+        if g.position in borders and g.previous is not None:
+            copies[g.position] = copy(ownership, g.previous.position)
         ownership.begin(g.incarnation)
         ownership.is_streams = any(member.tasks is not None for member in g.members.values())
         if g.is_closed:
@@ -241,6 +243,7 @@ def stalls(
         for change, stop, end in zip(g.replacements, context.stops.replaced, ends[1:], strict=True):
             _replace(ownership, g, change, stop, end)
         _forget_deleted(ownership, g)
+    return copies
 
 
 def _take(

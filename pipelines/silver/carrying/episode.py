@@ -22,6 +22,9 @@ FIRST = (
     "settled_at",
 )  # fmt: skip
 BASE = ("base_log_epoch", "base_offset", "base_at", "base_rebalance_mode", "base_state")
+Fields = dict[str, Any]
+"""JSON values by name."""
+
 OneStop = tuple[int, str]
 """Generation and owner: the resources that stop together (`schemas.loss_interval`)."""
 
@@ -159,7 +162,7 @@ class Episode:
             "lost_resource_seconds_high": (estimate + above) / 1000,
         }
 
-    def to_fields(self) -> dict[str, Any]:
+    def to_fields(self) -> Fields:
         """Return the sums as JSON values; equal sums give equal values."""
         return {
             "row": {name: self.row[name] for name in (*FIRST, *BASE)},
@@ -175,7 +178,7 @@ class Episode:
         }
 
     @classmethod
-    def from_fields(cls, fields: dict[str, Any]) -> Episode:
+    def from_fields(cls, fields: Fields) -> Episode:
         """Return the sums that `to_fields` wrote."""
         mode = fields["row"]["base_rebalance_mode"]
         out = cls(
@@ -192,3 +195,13 @@ class Episode:
         for generation, owner, *widths in fields["widths"]:
             out.widths[generation, owner] = widths
         return out
+
+
+def sums_without(known: Sequence[Episode], stalls: Sequence[Stall]) -> list[Fields]:
+    """Return the sums of the last episode and of those that these stalls belong to, without these stalls."""
+    out = []
+    for episode in known:
+        mine = [stall for stall in stalls if episode.contains(stall.incarnation, stall.generation)]
+        if mine or episode is known[-1]:
+            out.append(episode.without(mine).to_fields())
+    return out

@@ -12,6 +12,7 @@ from dataclasses import fields as fields_of
 from operator import attrgetter
 from typing import Any, NamedTuple
 
+from pipelines.silver.carrying.episode import Fields
 from pipelines.silver.history import CommitHistory, Point, Position, Resource
 from pipelines.silver.stalls import CurrentOwner, Ownership
 from pipelines.silver.stops.arrivals import Key, Tenure
@@ -21,7 +22,6 @@ from schemas.states import Evidence, StallCause
 
 STALL = tuple(field.name for field in fields_of(Stall) if field.name != "joined_to")
 VALUES = attrgetter(*STALL)
-Fields = dict[str, Any]
 
 
 class Copied(NamedTuple):
@@ -97,24 +97,6 @@ def points_in(fields: Fields) -> dict[Resource, list[Point]]:
         (name, index): [Point(_position(position), at, committed) for position, at, committed in points]
         for name, index, points in fields["points"]
     }
-
-
-def since_rest(fields: Fields, rest: Position, owners: Mapping[Resource, str], at: int) -> Fields:
-    """Return the state without facts from before a rest, from which a rebuild does not know them.
-
-    Args:
-        fields: the state that `copied` returned.
-        rest: the generation from which a rebuild may resume without a state.
-        owners: the owners in that generation.
-        at: when its assignment was stored.
-    """
-    current = [
-        [name, index, owner, max(_position(position), rest), since if _position(position) >= rest else at]
-        for name, index, owner, position, since in fields["current"]
-        if _position(position) >= rest or (name, index) in owners
-    ]
-    closed = [entry for entry in fields["closed"] if entry[2] is not None or _position(entry[3]) > rest]
-    return fields | {"current": current, "closed": closed}
 
 
 def points_of(

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from hashlib import md5
 from typing import NamedTuple, Protocol
 
-from pipelines.silver.carrying.episode import Episode
-from pipelines.silver.carrying.ownership import Fields, copied, points_in, points_of, since_rest, stalls_of
+from pipelines.silver.carrying.episode import Episode, Fields
+from pipelines.silver.carrying.ownership import points_in, points_of, stalls_of
 from pipelines.silver.carrying.valid_points import begins_block
 from pipelines.silver.generations import Generation
 from pipelines.silver.history import CommitHistory, Point, Position, Resource
-from pipelines.silver.stalls import CurrentOwner, Ownership
+from pipelines.silver.stalls import CurrentOwner
 from pipelines.silver.stops.stall import Stall
 from schemas.rows import ResumePointOfGroup
 
@@ -46,7 +46,7 @@ class CarriedState(Protocol):
     def live(self) -> Sequence[Stall]:
         """The stalls that later records may still change."""
 
-    def row(self, known: Sequence[Episode], commits: CommitHistory) -> ResumePointOfGroup:
+    def row(self, known: Sequence[Fields], commits: CommitHistory) -> ResumePointOfGroup:
         """Return the row of `resume_points`; `known` are the sums of the episodes that may still change."""
 
 
@@ -86,15 +86,8 @@ class Carried:
         )
 
 
-def border(g: Generation, o: Ownership) -> Border:
-    """Return the state right before a generation of `valid_points.border_positions`, still without the last owners."""
-    assert g.previous is not None
-    found = copied(o, g.previous.position)
-    return Border(following=g, before=g.previous, fields=found.fields, live=found.live, last_owner={}, owned_at={})
-
-
 def point_row(
-    of: Border, known: Sequence[Episode], rest: Generation | None, commits: CommitHistory
+    of: Border, known: Sequence[Fields], rest: Generation | None, commits: CommitHistory
 ) -> ResumePointOfGroup:
     """Return the row of `resume_points`.
 
@@ -107,7 +100,7 @@ def point_row(
     before, following = of.before, of.following
     fields, since = of.fields, (-1, -1)
     if rest is not None:
-        fields, since = since_rest(fields, rest.position, rest.owners, rest.synced_at), rest.position
+        fields, since = _since_rest(fields, rest.position, rest.owners, rest.synced_at), rest.position
     owners = [
         [*resource, owner, of.owned_at[resource]]
         for resource, owner in sorted(of.last_owner.items())
@@ -133,6 +126,24 @@ def point_row(
     }
 
 
+def _since_rest(fields: Fields, rest: Position, owners: Mapping[Resource, str], at: int) -> Fields:
+    """Return the state without facts from before a rest, from which a rebuild does not know them.
+
+    Args:
+        fields: the state that `ownership.copied` returned.
+        rest: the generation from which a rebuild may resume without a state.
+        owners: the owners in that generation.
+        at: when its assignment was stored.
+    """
+    current = [
+        [name, index, owner, max(position, rest), since if position >= rest else at]
+        for name, index, owner, position, since in fields["current"]
+        if position >= rest or (name, index) in owners
+    ]
+    closed = [entry for entry in fields["closed"] if entry[2] is not None or entry[3] > rest]
+    return fields | {"current": current, "closed": closed}
+
+
 class Unfinished(NamedTuple):
     """The columns of `resume_points` that say what later records may still change, and the state to resume with."""
 
@@ -143,7 +154,7 @@ class Unfinished(NamedTuple):
 
 
 def unfinished(
-    fields: Fields, known: Sequence[Episode], commits: CommitHistory, position: Position, at: int
+    fields: Fields, known: Sequence[Fields], commits: CommitHistory, position: Position, at: int
 ) -> Unfinished:
     """Return what is unfinished before a position and a time in milliseconds.
 
@@ -159,13 +170,13 @@ def unfinished(
     state = fields | {
         "points": [[*resource, found] for resource, found in sorted(points.items())],
         "live": [[stall["stopped_by"], stall["resource"]] for stall in stalls],
-        "episodes": [episode.to_fields() for episode in known],
+        "episodes": known,
     }
-    begun = [stall["stop"].latest for stall in stalls] + [each.row["started_at_latest"] for each in known]
+    begun = [stall["stop"].latest for stall in stalls] + [each["row"]["started_at_latest"] for each in known]
     return Unfinished(
         since_at=min([at, *begun]),
         stalls=_listed(map(_stall_key, stalls)),
-        rebalances=_listed(str(each.row["first_generation_id"]) for each in known),
+        rebalances=_listed(str(each["row"]["first_generation_id"]) for each in known),
         state=json.dumps(state, sort_keys=True, separators=(",", ":")),
     )
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pipelines.silver.carrying.episode import Episode
-from pipelines.silver.carrying.ownership import Copied, Fields, restore, stalls_of
+from pipelines.silver.carrying.episode import Fields
+from pipelines.silver.carrying.ownership import Copied, restore, stalls_of
 from pipelines.silver.carrying.points import unfinished
 from pipelines.silver.coordinator_assigned.epoch_reader import EpochReader
 from pipelines.silver.coordinator_assigned.snapshot import Snapshot, UnsettledState, from_fields, to_fields
@@ -37,7 +37,7 @@ class EpochBorder:
         """The stalls that later records may still change."""
         return self.copied.live
 
-    def row(self, known: Sequence[Episode], commits: CommitHistory) -> ResumePointOfGroup:
+    def row(self, known: Sequence[Fields], commits: CommitHistory) -> ResumePointOfGroup:
         """Return the row of `resume_points`; `known` are the sums of the episodes that may still change."""
         point = self.point
         fields = self.copied.fields | {"snapshot": to_fields(self.snapshot), "waiting": [], "owners": []}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from pipelines.silver.history import Point, Position, Resource
@@ -85,3 +86,8 @@ class Stall:
             max(0, resumed - self.stop.estimate),
             max(0, self.resumed_latest - self.stop.earliest),
         )
+
+
+def roots(stalls: Iterable[Stall]) -> list[Stall]:
+    """Return the stalls that contain these, each once, without those that do not count."""
+    return list({id(stall.root): stall.root for stall in stalls if not stall.root.is_void}.values())
