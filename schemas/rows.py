@@ -479,6 +479,8 @@ class ResumePointOfGroup(TypedDict):
     base_at: int
     base_rebalance_mode: str
     begins_block: bool | None
+    block_until_generation_id: int | None
+    block_until_at: int | None
     unfinished_since_at: int
     unfinished_stalls: str
     unfinished_rebalances: str

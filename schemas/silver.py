@@ -238,6 +238,8 @@ RESUME_POINTS = Table(
         base_at               | TIMESTAMP NOT NULL | When the previous generation completed; if the coordinator assigns, the time of the last record before base_offset
         base_rebalance_mode   | STRING NOT NULL | rebalance_mode of the previous generation
         begins_block          | BOOLEAN   | Whether a block of generations that may be folded begins here; NULL if the coordinator assigns, and in rows of earlier versions
+        block_until_generation_id | BIGINT | Number from which generations belong to the next block; NULL as begins_block
+        block_until_at        | TIMESTAMP | Time from which generations belong to the next block; NULL as begins_block
         unfinished_since_at   | TIMESTAMP NOT NULL | Earliest start of the stalls and episodes before the point that later records may change
         unfinished_stalls     | STRING NOT NULL | These stalls: stopped_by_offset, index and MD5 of the name
         unfinished_rebalances | STRING NOT NULL | first_generation_id of these episodes

@@ -8,7 +8,7 @@ from itertools import zip_longest
 
 from pipelines.silver.carrying.ownership import Copied, copied, restore
 from pipelines.silver.carrying.points import Border
-from pipelines.silver.carrying.valid_points import after_ordered, border_positions, resume_points
+from pipelines.silver.carrying.valid_points import after_ordered, block_of, border_positions, resume_points, shift_of
 from pipelines.silver.commits.committers import by_commits
 from pipelines.silver.generation_log import LogIndex
 from pipelines.silver.generation_rows import generation_row, moved
@@ -49,7 +49,7 @@ def add_classic(timeline: Timeline, phase: Phase) -> None:
     if carried is not None and base is not None:
         restore(owned, carried.fields, base.incarnation)
     in_order = after_ordered(found.generations, phase.history.records)
-    possible = border_positions(found.generations, in_order, lines)
+    possible = border_positions(found.generations, in_order, lines, shift_of(timeline.history.group_id))
     states = stalls(contexts, owned, possible, copied, is_begun=carried is not None)
     timeline.bases = resume_points(found.generations, owned.stalls, owned.undecided, in_order)
     # Where the state of a task was still being restored, what follows depends on more than the state.
@@ -80,6 +80,7 @@ def add_classic(timeline: Timeline, phase: Phase) -> None:
 def _note_owners(timeline: Timeline, g: Generation, state: Copied | None) -> None:
     """Add the state at a possible point before this generation, and note which resources it assigns."""
     if state is not None and g.previous is not None:
+        before, block = (block_of(each, shift_of(timeline.history.group_id)) for each in (g.previous, g))
         timeline.borders[g.position] = Border(
             following=g,
             before=g.previous,
@@ -87,6 +88,8 @@ def _note_owners(timeline: Timeline, g: Generation, state: Copied | None) -> Non
             live=state.live,
             last_owner=dict(timeline.last_owner),
             owned_at=dict(timeline.owned_at),
+            block=block,
+            begins_block=block != before,
         )
     timeline.owned_at.update(dict.fromkeys(g.owners, g.position))
 

@@ -67,6 +67,7 @@ class Generation:
     `is_join_recorded`: the record says when the join phase ended; otherwise `joined_at` is the latest possible time.
     Fields without an argument are computed once from the record:
 
+    - `is_first`: the group had no member before; earlier numbers, if any, are attempts that were never stored
     - `synced_at`: record time of W2; for W4 the time of the transition
     - `completed_at`: when the generation was complete
     - `owners`: resource → the member that the leader assigned it to
@@ -95,6 +96,7 @@ class Generation:
     waiting: frozenset[Resource] = frozenset()
     replacements: list[Replacement] = field(default_factory=list)
     position: Position = field(init=False)
+    is_first: bool = field(init=False)
     is_empty: bool = field(init=False)
     synced_at: int = field(init=False)
     completed_at: int = field(init=False)
@@ -109,6 +111,7 @@ class Generation:
 
     def __post_init__(self) -> None:
         self.position, self.is_empty = self.record.position, not self.members
+        self.is_first = self.previous is None and (self.number == 1 or self.created is not None)
         self.synced_at = self.joined_at if self.record.at is None else self.record.at
         self.completed_at = self.joined_at if self.is_empty else self.synced_at
         self.owners = {resource: m.member_id for m in self.members.values() for resource in m.assigned}
@@ -119,14 +122,6 @@ class Generation:
         self.config_offset = max((w.config_offset for w in self.workers), default=None)
         self.not_costed = self._not_costed()
         self.is_closed = self.not_costed not in (None, NotCosted.NO_SUCH_PARTITION)
-
-    @property
-    def is_first(self) -> bool:
-        """Return whether the group had no member before.
-
-        Earlier numbers, if any, are attempts that were never stored.
-        """
-        return self.previous is None and (self.number == 1 or self.created is not None)
 
     @property
     def final_members(self) -> Mapping[str, Member]:
@@ -215,13 +210,11 @@ def read_incarnations(
             if change is not None:
                 last.replacements.append(change)
                 continue
-            if not (found.members.keys() & last.final_members.keys()) and found.members:
-                incarnation, last = incarnation + 1, None
-            else:
+            if not found.members or found.members.keys() & last.final_members.keys():
                 continue
-        elif last is not None and number < last.number:
-            incarnation, last = incarnation + 1, None
-        found.incarnation, found.previous = incarnation, last
+        if last is not None and number <= last.number:
+            incarnation += 1
+            found = _generation(record, incarnation, None, created)
         is_base = base is not None and record.position == base.position
         found.mode = base.mode if base is not None and is_base else _mode(found)
         found.is_piecemeal = _is_piecemeal(found)

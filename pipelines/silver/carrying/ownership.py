@@ -45,7 +45,19 @@ def copied(o: Ownership, since: Position) -> Copied:
             if id(stall) in numbers or stall.last_commit is not None
         ],
         "tenures": sorted(
-            [*_of_key(key), sorted(_tenure(tenure, numbers) for tenure in tenures)]
+            [
+                *((key, "", NO_INDEX) if isinstance(key, str) else (key[0], *key[1])),
+                sorted(
+                    [
+                        *tenure.resource,
+                        tenure.position,
+                        numbers[id(tenure.ended)],
+                        None if tenure.stopped is None else numbers[id(tenure.stopped.root)],
+                        tenure.until,
+                    ]
+                    for tenure in tenures
+                ),
+            ]
             for key, tenures in o.arrivals.tenures.items()
         ),
     }
@@ -119,15 +131,6 @@ def _live(o: Ownership, since: Position) -> list[Stall]:
         found += [tenure.stopped.root for tenure in tenures if tenure.stopped is not None]
     each = {id(stall): stall for stall in found}.values()
     return sorted(each, key=lambda s: (s.stopped_by, s.resource, s.is_void, s.resumed_by or (-1, -1)))
-
-
-def _of_key(key: Key) -> list[Any]:
-    return [key, "", NO_INDEX] if isinstance(key, str) else [key[0], *key[1]]
-
-
-def _tenure(tenure: Tenure, numbers: Mapping[int, int]) -> list[Any]:
-    stopped = None if tenure.stopped is None else numbers[id(tenure.stopped.root)]
-    return [*tenure.resource, tenure.position, numbers[id(tenure.ended)], stopped, tenure.until]
 
 
 def _stall(values: dict[str, Any]) -> Stall:

@@ -14,7 +14,7 @@ from typing import NamedTuple, Protocol
 
 from pipelines.silver.carrying.episode import Episode, Fields
 from pipelines.silver.carrying.ownership import points_in, points_of, stalls_of
-from pipelines.silver.carrying.valid_points import begins_block
+from pipelines.silver.carrying.valid_points import Block
 from pipelines.silver.generations import Generation
 from pipelines.silver.history import CommitHistory, Point, Position, Resource
 from pipelines.silver.stalls import CurrentOwner
@@ -24,7 +24,7 @@ from schemas.rows import ResumePointOfGroup
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Border:
-    """What was known right before generation `following`: the previous generation was over."""
+    """What was known right before generation `following`, which belongs to `block`: the previous one was over."""
 
     following: Generation
     before: Generation
@@ -32,11 +32,8 @@ class Border:
     live: Sequence[Stall]
     last_owner: Mapping[Resource, str]
     owned_at: Mapping[Resource, Position]
-
-    @property
-    def begins_block(self) -> bool:
-        """Whether a block that may be folded begins here."""
-        return begins_block(self.following, self.before)
+    block: Block
+    begins_block: bool
 
 
 class CarriedState(Protocol):
@@ -119,6 +116,8 @@ def point_row(
         "base_at": before.completed_at,
         "base_rebalance_mode": before.mode,
         "begins_block": of.begins_block,
+        "block_until_generation_id": of.block.until_generation_id,
+        "block_until_at": of.block.until_at,
         "unfinished_since_at": found.since_at,
         "unfinished_stalls": found.stalls,
         "unfinished_rebalances": found.rebalances,

@@ -1,8 +1,8 @@
 """Where a rebuild of a group may resume: at rest, and at points of a classic group that does not come to rest.
 
-A point that is not at rest lies between two generations whose numbers or times, divided by `EVERY`, `EVERY_MS` or
-`WITHIN_MS`, have different whole parts. So it depends on the records alone, not on the batches in which they came. It
-needs the state of the group (`pipelines.silver.carrying.points`).
+A point that is not at rest lies between two generations whose shifted numbers or times (`shift_of`) have different
+whole parts when divided by `EVERY`, `EVERY_MS` or `WITHIN_MS`. So it depends on the group's name and records alone, not
+on the batches in which the records came. It needs the state of the group (`pipelines.silver.carrying.points`).
 """
 
 from __future__ import annotations
@@ -12,7 +12,9 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
 from itertools import accumulate
 from typing import NamedTuple
+from zlib import crc32
 
+from pipelines.decoding.record_times import LAST_MS
 from pipelines.silver.generation_log import LogIndex
 from pipelines.silver.generations import Generation
 from pipelines.silver.history import Position, Record
@@ -23,9 +25,7 @@ EVERY = 500
 """Maximum number of generations of a block (`folding`): 2.5 s of a loop that makes 200 a second."""
 
 EVERY_MS = 300_000
-"""Maximum milliseconds of a block, if a group has more generations but is slow to make `EVERY`. An hour has a whole
-number of them, which `resume_points.restarts` needs.
-"""
+"""Maximum milliseconds of a block, if a group has more generations but is slow to make `EVERY`."""
 
 WITHIN_MS = 60_000
 """Maximum milliseconds from one point to the next within a block, if a group has more generations."""
@@ -107,24 +107,44 @@ def in_time_order(records: Sequence[Record]) -> Callable[[Position], bool]:
     return is_in_time
 
 
-def begins_block(g: Generation, before: Generation) -> bool:
-    """Return whether a block that may be folded begins with a generation; `before` is the previous one."""
-    return g.number // EVERY != before.number // EVERY or g.completed_at // EVERY_MS != before.completed_at // EVERY_MS
+class Block(NamedTuple):
+    """Generations that may be folded (`folding`), with lower numbers and earlier times than these."""
+
+    until_generation_id: int
+    until_at: int
+
+
+def shift_of(group_id: str) -> int:
+    """Return what is added to the numbers, and to the times in milliseconds, of a group's generations.
+
+    A rebuild in which a block may begin reads more. With other sums for each group, the blocks of many groups do not
+    begin at the same time, even if all the groups began together.
+    """
+    return crc32(group_id.encode()) % EVERY_MS
+
+
+def block_of(g: Generation, shift: int) -> Block:
+    """Return the block of a generation; `shift` is that of its group (`shift_of`)."""
+    number, at = (g.number + shift) // EVERY, (g.completed_at + shift) // EVERY_MS
+    return Block((number + 1) * EVERY - shift, min((at + 1) * EVERY_MS - shift, LAST_MS))
 
 
 def border_positions(
-    generations: Sequence[Generation], in_order: Collection[Position], lines: LogIndex
+    generations: Sequence[Generation], in_order: Collection[Position], lines: LogIndex, shift: int
 ) -> frozenset[Position]:
     """Return the positions of the generations before which a point may lie.
 
-    As at rest (`resume_points`), timestamps must ascend across the point (`in_order`).
+    As at rest (`resume_points`), timestamps must ascend across the point (`in_order`). `shift` is that of the group.
     """
     return frozenset(
         g.position
         for g in generations
         if g.previous is not None
         and g.position in in_order
-        and (begins_block(g, g.previous) or g.completed_at // WITHIN_MS != g.previous.completed_at // WITHIN_MS)
+        and (
+            block_of(g, shift) != block_of(g.previous, shift)
+            or (g.completed_at + shift) // WITHIN_MS != (g.previous.completed_at + shift) // WITHIN_MS
+        )
         and g.joined_at >= g.previous.completed_at < g.completed_at
         # Every row's time must show on which side of the point it is.
         and all(

@@ -54,6 +54,8 @@ class EpochBorder:
             "base_at": point.at,
             "base_rebalance_mode": RebalanceMode.INCREMENTAL,
             "begins_block": None,
+            "block_until_generation_id": None,
+            "block_until_at": None,
             "unfinished_since_at": found.since_at,
             "unfinished_stalls": found.stalls,
             "unfinished_rebalances": found.rebalances,

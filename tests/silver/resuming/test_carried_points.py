@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from hashlib import md5
 from typing import Any
 
@@ -94,7 +95,10 @@ def test_a_loop_in_which_every_partition_has_an_owner_has_points_too(monkeypatch
     records = [generation(n, n * 10, [consumer("a", [0]), consumer("b", [1])]) for n in range(1, 1_201)]
     given = history(records, commits=steady(1_000, 12_000, 0))
     found = silver_rows(given, 10_000)
-    assert [500, 1_000] == [point["first_generation_id"] for point in found["resume_points"]]
+    # The blocks of this group begin 162 numbers earlier.
+    blocks = [(p["first_generation_id"], p["block_until_generation_id"]) for p in found["resume_points"]]
+    assert [(338, 838), (838, 1_338)] == blocks
+    assert [True, True] == [p["begins_block"] for p in found["resume_points"]]
     (episode,) = found["rebalances"]
     assert (1, 1_200, 1_200) == tuple(episode[n] for n in ("first_generation_id", "last_generation_id", "generations"))
     assert 2 == resumed_from_each(given, 10_000)
@@ -107,3 +111,19 @@ def test_a_slow_group_that_does_not_rest_has_a_point_every_minute_and_a_block_ev
     assert 15 == resumed_from_each(given, 10_000)
     assert 3 == sum(point["begins_block"] is True for point in silver_rows(given, 10_000)["resume_points"])
     assert not silver_rows(given, 8_000)["resume_points"], "with this pause, each generation begins at rest"
+
+
+def test_blocks_of_different_groups_begin_at_different_numbers_and_times(monkeypatch) -> None:
+    monkeypatch.setattr(valid_points, "EVERY", 500)
+    records = [generation(n, n * 2_000, [consumer("a", [0]), consumer("b", [1])]) for n in range(1, 601)]
+    given = history(records)
+    numbers, times = set(), set()
+    for group in range(100):
+        rows = silver_rows(replace(given, group_id=f"orders-{group}"), 10_000)
+        for point in rows["resume_points"]:
+            assert point["first_generation_id"] < point["block_until_generation_id"]
+            assert point["settled_at"] < point["block_until_at"] <= point["settled_at"] + 300_000
+            numbers.add(point["block_until_generation_id"] % 500)
+            times.add(point["block_until_at"] // 10_000 % 30)
+    assert len(numbers) > 80
+    assert len(times) > 25

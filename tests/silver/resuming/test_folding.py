@@ -26,8 +26,8 @@ from tests.silver.resuming.test_carried_points import resumed_from_each
 from tests.silver.test_connect_simulated import Simulation
 
 WHOLE = 10
-LOOP = 1_100
-"""Generations of the loop: more than three blocks."""
+LOOP = 2_100
+"""Generations of the loop: more than four blocks by number, and two by time."""
 
 
 def recorded(count: int = LOOP, apart_ms: int = 200) -> list[Any]:
@@ -117,6 +117,8 @@ def test_storms_count_the_same(rows) -> None:
 @pytest.mark.parametrize("seed", range(15))
 def test_a_rebuild_from_any_point_folds_the_same(seed, monkeypatch) -> None:
     monkeypatch.setattr(valid_points, "EVERY", 4)
+    # A rebuild that may fold begins where a block begins.
+    monkeypatch.setattr(valid_points, "WITHIN_MS", valid_points.EVERY_MS)
     monkeypatch.setattr(folding, "WHOLE", 1)
     simulated = Simulation(seed)
     simulated.live(60)
