@@ -1,43 +1,95 @@
 """One group of thousands of members: the size of its records, and the time to decode them and make silver.
 
-`./regroup bench large-group [--members 10000] [--partitions 50000] [--generations 5]`. Every generation has other
-members and a new distribution of the partitions, and every partition commits once in each generation: the largest
-possible change. The functions that make bronze and silver run in this process, on one core. No Kafka, no Spark.
+`./regroup bench large-group [--members 10000] [--partitions 50000] [--generations 5] [--restless MINUTES]`. Every
+generation has other members and a new distribution of the partitions, and every partition commits once in each
+generation: the largest possible change. With `--restless`, the group keeps its members instead, one partition each, and
+rebalances every nine seconds, so that it never rests; batches of five seconds build bronze and silver of a new
+warehouse, beside 1,000 groups that only commit. The real functions run in this process. No Kafka, no Spark.
 """
 
 from __future__ import annotations
 
 import argparse
 import resource
+import statistics
 import struct
+import tempfile
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import TypeVar
 
 import pyarrow as pa
 
+from bench.loop import PRINTED_EVERY, commits, counting, resident_mb
 from jobs.config.settings import Settings
+from jobs.replay import CaptureRecords, replay
 from jobs.silver.silver_tasks import Making
+from jobs.tables.create_tables import create_tables
 from pipelines.bronze_batch import Records, bronze
 from pipelines.decoding.source_record import SourceRecord
 from pipelines.silver.client_hosts import ClientHosts
 from pipelines.silver.frame import INPUTS
-from testing.records.binary import group_metadata, offset_commit_key
+from schemas.bronze import BRONZE
+from schemas.gold import MARKS
+from schemas.silver import REASSIGNMENT_TABLES, SILVER
+from testing.records.binary import group_key, group_metadata, offset_commit_key
 
 GROUP, TOPIC = "payments-settlement", "settlement-events"
 BEGIN_MS, APART_MS = 1_790_000_000_000, 60_000
+RESTLESS_MS, BATCH_MS = 9_000, 5_000
+"""Milliseconds from one generation of a group that does not rest, and from one batch, to the next."""
+
+CALM = 1_000
 Found = TypeVar("Found")
 
 
 def history(members: int, partitions: int, generations: int) -> Iterator[tuple[int, bytes, bytes]]:
     """Yield (time in ms, key, value)."""
-    group_key = struct.pack(">hh", 2, len(GROUP)) + GROUP.encode()
     commit_keys = [offset_commit_key(GROUP, TOPIC, partition) for partition in range(partitions)]
     for generation in range(1, generations + 1):
         at = BEGIN_MS + generation * APART_MS
-        yield at, group_key, group_metadata(GROUP, generation, at, count=members, partitions=partitions)
+        yield at, group_key(GROUP), group_metadata(GROUP, generation, at, count=members, partitions=partitions)
         for key in commit_keys:
             yield at + 5_000, key, struct.pack(">hqibqb", 4, generation, 7, 1, at + 5_000, 0)
+
+
+def restless(members: int, minutes: int) -> Iterator[list[SourceRecord]]:
+    """Yield the records of each batch."""
+    keys = [offset_commit_key(GROUP, TOPIC, partition) for partition in range(members)]
+    offset, generation = 0, 0
+    for batch in range(1, minutes * 60_000 // BATCH_MS + 1):
+        until, rows = BEGIN_MS + batch * BATCH_MS, []
+        while (at := BEGIN_MS + generation * RESTLESS_MS) < until:
+            generation += 1
+            value = group_metadata(GROUP, generation, at, count=members, partitions=members, joined_in=1)
+            rows.append((at + 5, group_key(GROUP), value))
+        committed = until - BATCH_MS // 2
+        value = struct.pack(">hqibqb", 4, batch, 7, 1, committed, 0)
+        rows += [(committed, key, value) for key in keys]
+        of_group = [SourceRecord(0, offset + nth, *row) for nth, row in enumerate(sorted(rows))]
+        offset += len(of_group)
+        yield [*of_group, *commits(CALM, until, batch * CALM)]
+
+
+def rebuilt(warehouse: Path, members: int, minutes: int) -> None:
+    """Print a line for each minute: rows of history that a batch read at most, its median and longest seconds, its
+    seconds of processor time, memory.
+    """
+    settings = Settings(warehouse=warehouse)
+    create_tables(None, warehouse, (*BRONZE, *SILVER, *REASSIGNMENT_TABLES, MARKS))
+    read, took, used = counting(), [], time.process_time()
+    print(f"{'minute':>6} {'rows read':>10} {'median s':>9} {'longest s':>9} {'cpu s':>6} {'MB':>7}")
+    for number, records in enumerate(restless(members, minutes), 1):
+        began = time.monotonic()
+        replay(None, settings, "bench", {}, CaptureRecords(records=records))
+        took.append(time.monotonic() - began)
+        if number % PRINTED_EVERY == 0:
+            cpu, used = (time.process_time() - used) / len(took), time.process_time()
+            seconds = f"{statistics.median(took):9.2f} {max(took):9.2f} {cpu:6.2f}"
+            print(f"{number // PRINTED_EVERY:6} {max(read):10,} {seconds} {resident_mb():7,.0f}", flush=True)
+            took.clear()
+            read.clear()
 
 
 def measured(what: str, work: Callable[[], Found]) -> Found:
@@ -54,7 +106,12 @@ def main() -> None:
     parser.add_argument("--members", type=int, default=10_000)
     parser.add_argument("--partitions", type=int, default=50_000)
     parser.add_argument("--generations", type=int, default=5)
+    parser.add_argument("--restless", type=int, metavar="MINUTES", help="measure only a group that never rests")
     given = parser.parse_args()
+    if given.restless:
+        with tempfile.TemporaryDirectory(prefix="regroup-large-group-") as folder:
+            rebuilt(Path(folder), given.members, given.restless)
+        return
     rows = measured("writing", lambda: list(history(given.members, given.partitions, given.generations)))
     print(f"{len(rows):,} records; the largest has {max(len(value) for *_, value in rows) / 1e6:.1f} MB")
     records = Records.of((SourceRecord(0, at, *row) for at, row in enumerate(rows)), log_epoch=0)

@@ -67,6 +67,7 @@ class Generation:
     `is_join_recorded`: the record says when the join phase ended; otherwise `joined_at` is the latest possible time.
     Fields without an argument are computed once from the record:
 
+    - `final_members`: the members by their ids at the end of the generation, after static replacements
     - `is_first`: the group had no member before; earlier numbers, if any, are attempts that were never stored
     - `synced_at`: record time of W2; for W4 the time of the transition
     - `completed_at`: when the generation was complete
@@ -95,6 +96,7 @@ class Generation:
     is_piecemeal: bool = False
     waiting: frozenset[Resource] = frozenset()
     replacements: list[Replacement] = field(default_factory=list)
+    final_members: dict[str, Member] = field(init=False)
     position: Position = field(init=False)
     is_first: bool = field(init=False)
     is_empty: bool = field(init=False)
@@ -111,6 +113,7 @@ class Generation:
 
     def __post_init__(self) -> None:
         self.position, self.is_empty = self.record.position, not self.members
+        self.final_members = self.members
         self.is_first = self.previous is None and (self.number == 1 or self.created is not None)
         self.synced_at = self.joined_at if self.record.at is None else self.record.at
         self.completed_at = self.joined_at if self.is_empty else self.synced_at
@@ -123,16 +126,13 @@ class Generation:
         self.not_costed = self._not_costed()
         self.is_closed = self.not_costed not in (None, NotCosted.NO_SUCH_PARTITION)
 
-    @property
-    def final_members(self) -> Mapping[str, Member]:
-        """Return the members by their ids at the end of the generation, after static replacements."""
+    def replace_member(self, change: Replacement) -> None:
+        """Add a static replacement."""
         if not self.replacements:
-            return self.members
-        members = dict(self.members)
-        for change in self.replacements:
-            members.pop(change.old)
-            members[change.member.member_id] = change.member
-        return members
+            self.final_members = dict(self.members)
+        self.replacements.append(change)
+        del self.final_members[change.old]
+        self.final_members[change.member.member_id] = change.member
 
     def _not_costed(self) -> NotCosted | None:
         found = {m.not_costed for m in self.members.values()}
@@ -208,7 +208,7 @@ def read_incarnations(
         if last is not None and number == last.number:
             change = _replacement(last, found)
             if change is not None:
-                last.replacements.append(change)
+                last.replace_member(change)
                 continue
             if not found.members or found.members.keys() & last.final_members.keys():
                 continue

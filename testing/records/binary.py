@@ -7,10 +7,21 @@ from collections.abc import Sequence
 
 
 def group_metadata(
-    group: str, generation: int, at_ms: int, *, topic: str = "settlement-events", count: int = 3, partitions: int = 10
+    group: str,
+    generation: int,
+    at_ms: int,
+    *,
+    topic: str = "settlement-events",
+    count: int = 3,
+    partitions: int = 10,
+    joined_in: int | None = None,
 ) -> bytes:
-    """Return a GroupMetadataValue v3 of a group of `count` dynamic members to which range assigned `topic`."""
-    ids = [f"{group}-worker-{n}-6f1c2a34-9d1b-4c52-8a70-{generation:06x}{n:06x}" for n in range(count)]
+    """Return a GroupMetadataValue v3 of a group of `count` dynamic members to which range assigned `topic`.
+
+    All members joined in the generation `joined_in`, or in this one.
+    """
+    joined = generation if joined_in is None else joined_in
+    ids = [f"{group}-worker-{n}-6f1c2a34-9d1b-4c52-8a70-{joined:06x}{n:06x}" for n in range(count)]
     subscription = struct.pack(">hi", 3, 1) + string(topic) + struct.pack(">iiih", -1, 0, generation - 1, -1)
     members = b"".join(
         string(member)

@@ -111,12 +111,15 @@ def _shortened(segment: CommitSegment) -> CommitSegment:
     return segment._replace(third_last=None, before_last=segment.third_last, last=segment.before_last)
 
 
-def work_by_member(previous: Generation, commits: CommitHistory, before: Position) -> dict[str, CommitActivity]:
-    """Return the commits of each final member of a generation, up to the group record at `before`."""
+def work_by_member(
+    previous: Generation, commits: CommitHistory, before: Position, only: str | None = None
+) -> dict[str, CommitActivity]:
+    """Return the commits of each final member of a generation, or of one, up to the group record at `before`."""
     since = {m: (previous.position, previous.synced_at, member.assigned) for m, member in previous.members.items()}
     for change in previous.replacements:
         if change.record.position < before:
             assigned = since.pop(change.old)[2]
             at = previous.synced_at if change.record.at is None else change.record.at
             since[change.member.member_id] = (change.record.position, at, assigned)
-    return {m: work(commits, mine, at, after, before) for m, (after, at, mine) in since.items()}
+    chosen = since if only is None else {only: since[only]}
+    return {m: work(commits, mine, at, after, before) for m, (after, at, mine) in chosen.items()}

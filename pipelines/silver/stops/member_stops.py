@@ -15,7 +15,7 @@ from pipelines.silver.generations import Generation, Member, Replacement
 from pipelines.silver.history import ROUND_MS, CommitHistory, CommitSegment, Event, Position, Resource
 from pipelines.silver.stops.commit_activity import LATE_COMMIT_MS, CommitActivity, work_by_member
 from pipelines.silver.stops.stop import Stop
-from pipelines.silver.stops.unanswered_clients import FENCED_MS, QUEUED_MS, STALL_MS, returned, returned_stop
+from pipelines.silver.stops.unanswered_clients import FENCED_MS, QUEUED_MS, STALL_MS, Clients, returned, returned_stop
 from pipelines.silver.workers import WorkerLog
 from schemas.client_libraries import FACTS
 from schemas.coordinator_log import EventKind
@@ -97,6 +97,19 @@ class GenerationStops(NamedTuple):
     members: Mapping[str, MemberStop]
     unasked: Stop | None
     replaced: Sequence[Stop]
+
+
+class _Rebalance(NamedTuple):
+    """What all stops for one generation depend on.
+
+    `join_ms` is the expected duration of the join phase, if no line shows its start.
+    """
+
+    g: Generation
+    log: GenerationLog
+    workers: WorkerLog
+    clients: Clients
+    join_ms: int
 
 
 class GenerationContext(NamedTuple):
@@ -202,13 +215,14 @@ def _member_stops(
     if previous is None:
         return {}
     members = {}
+    rebalance = _Rebalance(g, log, workers, Clients(previous, g), _join_ms(g, previous))
     for member_id, member in previous.final_members.items():
         if member_id not in g.members:
-            members[member_id] = _absent(departure(member, log), done[member_id], g, workers, log)
+            members[member_id] = _absent(departure(member, log), done[member_id], rebalance)
         elif g.is_piecemeal:
             members[member_id] = MemberStop(_revoked(member_id, g, following, workers))
         else:
-            members[member_id] = MemberStop(_stayed(member_id, done[member_id], log, g))
+            members[member_id] = MemberStop(_stayed(member_id, done[member_id], rebalance))
     return members
 
 
@@ -219,15 +233,14 @@ def _unasked(g: Generation) -> Stop | None:
     return Stop.within(g.previous.synced_at, g.joined_at, g.joined_at, Evidence.INFERRED)
 
 
-def _absent(
-    gone: MemberDeparture, done: CommitActivity, g: Generation, workers: WorkerLog, log: GenerationLog
-) -> MemberStop:
+def _absent(gone: MemberDeparture, done: CommitActivity, of: _Rebalance) -> MemberStop:
     """Return the stop of a member that is not in this generation."""
+    g, log, workers = of.g, of.log, of.workers
     assert g.previous is not None
     began = workers.logged_at(gone.member.member_id, g.previous, EventKind.WORKER_STOPPING)
-    stop = _departed(gone, done, g) if began is None else _halted(began, gone, g)
+    stop = _departed(gone, done, of) if began is None else _halted(began, gone, g)
     if began is None:
-        asked = returned(gone.member, gone.line, g, log)
+        asked = returned(gone.member, gone.line, of.clients, log)
         if asked is not None and gone.line is not None:
             stop = returned_stop(stop, gone.member, done, asked, gone.line, log.loaded)
         elif log.loaded is not None:
@@ -252,15 +265,15 @@ def _revoked(member_id: str, g: Generation, following: Generation | None, worker
     return Stop.within(g.synced_at, latest, g.synced_at, Evidence.OBSERVED)
 
 
-def _stayed(member_id: str, done: CommitActivity, log: GenerationLog, g: Generation) -> Stop:
+def _stayed(member_id: str, done: CommitActivity, of: _Rebalance) -> Stop:
     """Return the stop of an eager member that rejoined.
 
     It gave up everything after it learned of the rebalance and before it rejoined.
     """
-    start = log.first_preparing
+    g, start = of.g, of.log.first_preparing
     if start is None and done.last is not None and g.joined_at - done.last > _usual_silence(done):
         # An idle member stopped when it noticed the rebalance, on average in the middle of the join phase.
-        return Stop.within(done.working_at, g.joined_at, g.joined_at - _join_phase(g) // 2, Evidence.INFERRED)
+        return Stop.within(done.working_at, g.joined_at, g.joined_at - of.join_ms // 2, Evidence.INFERRED)
     if start is None:
         estimate = (done.working_at + g.joined_at) // 2 if done.stopped is None else done.stopped
         return Stop.within(done.working_at, g.joined_at, estimate, _grade(done))
@@ -277,15 +290,15 @@ def _stayed(member_id: str, done: CommitActivity, log: GenerationLog, g: Generat
 def _replaced(g: Generation, change: Replacement, commits: CommitHistory) -> Stop:
     """Return the stop of a replaced static member. It stopped after its last work, with or without a clean shutdown."""
     at = change.record.at if change.record.at is not None else g.synced_at
-    done = work_by_member(g, commits, change.record.position)[change.old]
+    done = work_by_member(g, commits, change.record.position, change.old)[change.old]
     if done.last is None:
         return Stop.within(done.since, at, (done.since + at) // 2, Evidence.INFERRED)
     return Stop.within(done.working_at, at, done.stopped or done.last, _grade(done))
 
 
-def _departed(gone: MemberDeparture, done: CommitActivity, g: Generation) -> Stop:
+def _departed(gone: MemberDeparture, done: CommitActivity, of: _Rebalance) -> Stop:
     """Return the stop of a member that is not in the next generation: it left, was removed or died."""
-    line, last = gone.line, done.last
+    g, line, last = of.g, gone.line, done.last
     if gone.was_poll_timeout(done):
         assert line is not None
         limit = line.until - gone.member.rebalance_timeout_ms if gone.is_poll_timeout else line.until
@@ -301,7 +314,7 @@ def _departed(gone: MemberDeparture, done: CommitActivity, g: Generation) -> Sto
     if _was_idle(gone, done, until - last):
         facts = FACTS.get(gone.member.library.library)
         closing = facts.close_ms if facts is not None else 0
-        estimate = line.at - closing if line is not None else g.joined_at - _join_phase(g)
+        estimate = line.at - closing if line is not None else g.joined_at - of.join_ms
         return Stop.within(done.working_at, until, estimate, Evidence.INFERRED)
     if line is None and until - last >= gone.member.session_timeout_ms:
         return Stop.within(done.working_at, until, last + done.interval // 2, Evidence.INFERRED)
@@ -394,11 +407,11 @@ def _halted(began: int, gone: MemberDeparture, g: Generation) -> Stop:
     return Stop.within(min(began, until), until, began, Evidence.OBSERVED)
 
 
-def _join_phase(g: Generation) -> int:
+def _join_ms(g: Generation, previous: Generation) -> int:
     """Return the expected milliseconds of a join phase whose start no line shows: until the last of the members that
     stay notices it with its heartbeat.
     """
-    staying = len(g.members.keys() & g.previous.final_members.keys()) if g.previous is not None else 0
+    staying = len(g.members.keys() & previous.final_members.keys())
     return HEARTBEAT_MS * staying // (staying + 1)
 
 

@@ -12,6 +12,10 @@ partitions.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
 from pipelines.silver.generation_log import GenerationLog
 from pipelines.silver.generations import Generation, Member
 from pipelines.silver.history import Event
@@ -36,24 +40,46 @@ COMMIT_MS = 5_000
 """Default of auto.commit.interval.ms."""
 
 
-def returned(member: Member, line: Event | None, g: Generation, log: GenerationLog) -> Event | None:
+@dataclass(frozen=True)
+class Clients:
+    """The member ids of each client id and host in the previous generation and in this one.
+
+    They are found once, and only if a session expired.
+    """
+
+    previous: Generation
+    g: Generation
+
+    @cached_property
+    def before(self) -> Mapping[tuple[str, str], Sequence[str]]:
+        return _by_client(self.previous.final_members)
+
+    @cached_property
+    def after(self) -> Mapping[tuple[str, str], Sequence[str]]:
+        return _by_client(self.g.members)
+
+
+def _by_client(members: Mapping[str, Member]) -> Mapping[tuple[str, str], Sequence[str]]:
+    out: dict[tuple[str, str], list[str]] = {}
+    for member_id, member in members.items():
+        out.setdefault((member.client_id, member.client_host), []).append(member_id)
+    return out
+
+
+def returned(member: Member, line: Event | None, clients: Clients, log: GenerationLog) -> Event | None:
     """Return the line with which the client of a removed member asked for a new id before the old one was removed.
 
     `line` is the line of the departure. The clients of both ids are the same if no other member of both generations has
     this client id and host.
     """
-    if line is None or line.kind != EventKind.SESSION_EXPIRED or g.previous is None or member.group_instance_id:
+    if line is None or line.kind != EventKind.SESSION_EXPIRED or member.group_instance_id:
         return None
-    before = [m for m in g.previous.final_members.values() if _is_same(m, member)]
-    after = [m for m in g.members.values() if _is_same(m, member)]
+    client = member.client_id, member.client_host
+    before, after = clients.before.get(client, ()), clients.after.get(client, ())
     if len(before) != 1 or len(after) != 1:
         return None
-    asked = log.asked.get(after[0].member_id)
+    asked = log.asked.get(after[0])
     return asked if asked is not None and asked.at <= line.until else None
-
-
-def _is_same(one: Member, other: Member) -> bool:
-    return (one.client_id, one.client_host) == (other.client_id, other.client_host)
 
 
 def returned_stop(

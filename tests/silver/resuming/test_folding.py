@@ -128,18 +128,21 @@ def test_a_rebuild_from_any_point_folds_the_same(seed, monkeypatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("seed", "apart_ms", "every", "every_ms", "within_ms"),
+    ("seed", "apart_ms", "every", "every_ms", "within_ms", "large"),
     [
-        (1, 200, WHOLE, 300_000, 60_000),
-        (2, 200, WHOLE, 300_000, 60_000),
-        (1, 200, WHOLE, 300_000, 1),
-        (1, 5_000, 1_000, 60_000, 20_000),
-        (2, 5_000, WHOLE, 60_000, 1),
+        (1, 200, WHOLE, 300_000, 60_000, 1_000),
+        (2, 200, WHOLE, 300_000, 60_000, 1_000),
+        (1, 200, WHOLE, 300_000, 1, 1_000),
+        (1, 5_000, 1_000, 60_000, 20_000, 1_000),
+        (2, 5_000, WHOLE, 60_000, 1, 1_000),
+        (1, 100, 1_000, 300_000, 60_000, 1),
     ],
-    ids=["one", "another", "points within blocks", "blocks by time", "blocks by number and time"],
+    ids=["one", "another", "points within blocks", "blocks by time", "blocks by number and time", "a large group"],
 )
-def test_any_batches_fold_the_same(tmp_path: Path, monkeypatch, seed, apart_ms, every, every_ms, within_ms) -> None:
-    for name, value in {"EVERY": every, "EVERY_MS": every_ms, "WITHIN_MS": within_ms}.items():
+def test_any_batches_fold_the_same(
+    tmp_path: Path, monkeypatch, seed, apart_ms, every, every_ms, within_ms, large
+) -> None:
+    for name, value in {"EVERY": every, "EVERY_MS": every_ms, "WITHIN_MS": within_ms, "LARGE": large}.items():
         monkeypatch.setattr(valid_points, name, value)
     monkeypatch.setattr(folding, "WHOLE", WHOLE - 3)
     random, records, quiet_ms = Random(seed), recorded(120, apart_ms), max(1_000, 2 * apart_ms)
