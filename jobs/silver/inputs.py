@@ -31,10 +31,10 @@ from pipelines.silver.commits.pruned_commits import pruned_commits
 from pipelines.silver.frame import INPUTS
 from pipelines.silver.resume_points import (
     COMMITTING,
-    RESTARTS,
     committing,
     from_base,
     replaced,
+    restarts,
     resume_points,
     since_base,
 )
@@ -56,7 +56,7 @@ POINTS_MS = 900_000
 """Time in ms before a change in which a group that never rests began two blocks: three `valid_points.EVERY_MS`."""
 
 NEW_INPUT = ("since_at", "has_classic", "has_modern", "until_at", "last_generation_id")
-"""Columns of `affected_groups.by_group` that `resume_points.RESTARTS` reads."""
+"""Columns of `affected_groups.by_group` that `resume_points.restarts` reads."""
 
 NAMED = {name: name for name in ("affected", "groups", "stalls", "members", "rebalances", "resume_points")}
 """Names of DuckDB's views in the SQL texts."""
@@ -137,7 +137,7 @@ class SilverInputs:
                 since = (table.time, begin_ms + later_ms) if table.time and begin_ms is not None else None
                 show(engine, table.name, self.warehouse, table, since)
             show(engine, "groups", self.warehouse, GROUPS)
-            found = engine.sql(RESTARTS.format(**NAMED)).to_arrow_table()
+            found = engine.sql(restarts().format(**NAMED)).to_arrow_table()
         # Timestamps of an earlier version of Regroup have no zone.
         utc = TYPES["TIMESTAMP"]
         kinds = [field.with_type(utc) if pa.types.is_timestamp(field.type) else field for field in found.schema]

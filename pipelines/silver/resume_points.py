@@ -5,6 +5,7 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
 
+from pipelines.silver.carrying import folding
 from pipelines.silver.stalls import FIRST_COMMIT_MS
 from schemas.bronze import COORDINATOR_EVENTS, OFFSET_COMMITS
 from schemas.silver import GROUPS
@@ -39,53 +40,6 @@ UPDATED = ", ".join(
     "greatest(last_record_at, last_commit_at) AS last_record_at" if name == "last_record_at" else name
     for name in GROUPS.names
 )
-
-RESTARTS = f"""
-WITH known AS (
-    SELECT cluster, group_id, settled_at, {", ".join(POINT)}, CAST(NULL AS TIMESTAMP) AS unfinished_since_at,
-        CAST(NULL AS STRING) AS unfinished_stalls, CAST(NULL AS STRING) AS unfinished_rebalances,
-        CAST(NULL AS STRING) AS state, base_state IS NULL AS is_classic, true AS begins_block,
-        CAST(NULL AS BIGINT) AS block_until_generation_id, CAST(NULL AS TIMESTAMP) AS block_until_at
-    FROM {{rebalances}} WHERE base_offset IS NOT NULL
-    UNION ALL
-    SELECT cluster, group_id, settled_at,
-        {", ".join("CAST(NULL AS STRING) AS base_state" if name == "base_state" else name for name in POINT)},
-        {", ".join(CARRIED)}, NOT (base_log_epoch = log_epoch AND base_offset = source_offset) AS is_classic,
-        coalesce(begins_block, true) AS begins_block, block_until_generation_id, block_until_at
-    FROM {{resume_points}}
-), possible AS (
-    SELECT /*+ BROADCAST(new) */ known.*, groups.first_seen_at,
-        greatest(groups.generation_id, new.last_generation_id) AS last_generation_id,
-        greatest(groups.last_record_at, new.until_at) + INTERVAL '{NEAR_S}' SECOND AS until_at
-    FROM known
-    JOIN {{affected}} new ON known.cluster = new.cluster AND known.group_id = new.group_id
-    JOIN {{groups}} groups ON known.cluster = groups.cluster AND known.group_id = groups.group_id
-    WHERE known.settled_at + INTERVAL '{NEAR_S}' SECOND < new.since_at
-        AND NOT coalesce(CASE WHEN known.is_classic THEN new.has_modern ELSE new.has_classic END, false)
-), latest AS (
-    SELECT *, row_number() OVER latest_first AS nth,
-        sum(CASE WHEN begins_block THEN 1 ELSE 0 END) OVER latest_first AS nth_block,
-        first_value(state IS NOT NULL AND is_classic AND NOT coalesce(
-            last_generation_id >= first_generation_id AND last_generation_id < block_until_generation_id
-            AND until_at >= settled_at AND until_at < block_until_at, false
-        )) OVER latest_first AS is_foldable
-    FROM possible
-    WINDOW latest_first AS (PARTITION BY cluster, group_id ORDER BY log_epoch DESC, source_offset DESC)
-)
-SELECT affected.cluster, affected.group_id, {", ".join(f"latest.{name}" for name in (*POINT, *CARRIED))},
-    latest.first_seen_at
-FROM {{affected}} affected LEFT JOIN latest
-    ON affected.cluster = latest.cluster AND affected.group_id = latest.group_id AND
-        CASE WHEN latest.is_foldable THEN latest.begins_block AND latest.nth_block = 2 ELSE latest.nth = 1 END
-"""  # noqa: S608 - the names are constants
-"""The query of `resume_points` in SQL that both Spark and DuckDB can run; braces contain the table names.
-
-A group that changes to another protocol is rebuilt from its start (`pipelines.silver.phases`). The rebuild of a classic
-group that is not at rest resumes at the latest point. If a block may begin after this point, it resumes at the
-beginning of the block before the latest one, which may have to be folded then (`carrying.folding`). If the coordinator
-assigns, a rebuild from a point of `resume_points` begins with the first record of the write that began the next epoch,
-so both positions are equal.
-"""
 
 COMMITTING = f"""
 WITH quiet AS (
@@ -141,6 +95,67 @@ WHERE NOT EXISTS (
 """The query of `committing` in DuckDB's SQL. Spark has another name for `unnest`."""
 
 
+def restarts() -> str:
+    """Return the query of `resume_points` in SQL that both Spark and DuckDB can run; braces contain the table names.
+
+    A group that changes to another protocol is rebuilt from its start (`pipelines.silver.phases`). The rebuild of a
+    classic group that is not at rest resumes at the latest point. If a block may begin after this point, the block
+    before the latest one, or the latest one, may have to be folded (`carrying.folding`); if one of them has enough
+    generations, the rebuild resumes at the beginning of the block before the latest one. If the coordinator assigns, a
+    rebuild from a point of `resume_points` begins with the first record of the write that began the next epoch, so both
+    positions are equal.
+    """
+    return f"""
+    WITH known AS (
+        SELECT cluster, group_id, settled_at, {", ".join(POINT)}, CAST(NULL AS TIMESTAMP) AS unfinished_since_at,
+            CAST(NULL AS STRING) AS unfinished_stalls, CAST(NULL AS STRING) AS unfinished_rebalances,
+            CAST(NULL AS STRING) AS state, base_state IS NULL AS is_classic, true AS begins_block,
+            CAST(NULL AS BIGINT) AS block_until_generation_id, CAST(NULL AS TIMESTAMP) AS block_until_at
+        FROM {{rebalances}} WHERE base_offset IS NOT NULL
+        UNION ALL
+        SELECT cluster, group_id, settled_at,
+            {", ".join("CAST(NULL AS STRING) AS base_state" if name == "base_state" else name for name in POINT)},
+            {", ".join(CARRIED)}, NOT (base_log_epoch = log_epoch AND base_offset = source_offset) AS is_classic,
+            coalesce(begins_block, true) AS begins_block, block_until_generation_id, block_until_at
+        FROM {{resume_points}}
+    ), possible AS (
+        SELECT /*+ BROADCAST(new) */ known.*, groups.first_seen_at,
+            greatest(groups.generation_id, new.last_generation_id) AS last_generation_id,
+            greatest(groups.last_record_at, new.until_at) + INTERVAL '{NEAR_S}' SECOND AS until_at
+        FROM known
+        JOIN {{affected}} new ON known.cluster = new.cluster AND known.group_id = new.group_id
+        JOIN {{groups}} groups ON known.cluster = groups.cluster AND known.group_id = groups.group_id
+        WHERE known.settled_at + INTERVAL '{NEAR_S}' SECOND < new.since_at
+            AND NOT coalesce(CASE WHEN known.is_classic THEN new.has_modern ELSE new.has_classic END, false)
+    ), numbered AS (
+        SELECT *, row_number() OVER latest_first AS nth,
+            sum(CASE WHEN begins_block THEN 1 ELSE 0 END) OVER latest_first AS nth_block,
+            first_value(state IS NOT NULL AND is_classic AND NOT coalesce(
+                last_generation_id >= first_generation_id AND last_generation_id < block_until_generation_id
+                AND until_at >= settled_at AND until_at < block_until_at, false
+            )) OVER latest_first AS may_begin_block
+        FROM possible
+        WINDOW latest_first AS (PARTITION BY cluster, group_id ORDER BY log_epoch DESC, source_offset DESC)
+    ), blocks AS (
+        SELECT *, max(CASE WHEN begins_block AND nth_block = 1 THEN first_generation_id END) OVER of_group AS block_id,
+            max(CASE WHEN begins_block AND nth_block = 2 THEN first_generation_id END) OVER of_group AS block_before_id
+        FROM numbered
+        WINDOW of_group AS (PARTITION BY cluster, group_id)
+    ), latest AS (
+        SELECT *, may_begin_block AND NOT coalesce(
+            last_generation_id - block_id BETWEEN 0 AND {folding.WHOLE - 1}
+            AND block_id - block_before_id BETWEEN 0 AND {folding.WHOLE - 1}, false
+        ) AS is_foldable
+        FROM blocks
+    )
+    SELECT affected.cluster, affected.group_id, {", ".join(f"latest.{name}" for name in (*POINT, *CARRIED))},
+        latest.first_seen_at
+    FROM {{affected}} affected LEFT JOIN latest
+        ON affected.cluster = latest.cluster AND affected.group_id = latest.group_id AND
+            CASE WHEN latest.is_foldable THEN latest.begins_block AND latest.nth_block = 2 ELSE latest.nth = 1 END
+    """  # noqa: S608 - the names are constants
+
+
 def resume_points(affected: DataFrame, rebalances: DataFrame, groups: DataFrame, points: DataFrame) -> DataFrame:
     """Return the last point before the new input from which a rebuild may resume, and before which rows stay unchanged.
 
@@ -159,7 +174,7 @@ def resume_points(affected: DataFrame, rebalances: DataFrame, groups: DataFrame,
         `first_seen_at`. They are NULL if the whole history is needed.
     """
     return affected.sparkSession.sql(
-        RESTARTS, affected=affected, rebalances=rebalances, groups=groups, resume_points=points
+        restarts(), affected=affected, rebalances=rebalances, groups=groups, resume_points=points
     )
 
 

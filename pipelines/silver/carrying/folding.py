@@ -3,7 +3,7 @@
 A block of generations lies between two resume points (`valid_points.begins_block`). It is folded once two more blocks
 begin in the same episode, and only if the episode had `WHOLE` generations before it. So the first and last hundreds of
 a loop stay whole, and what is folded depends on the records alone: a rebuild in which the second of these blocks may
-begin resumes at the beginning of the block to fold, or earlier (`resume_points.RESTARTS`).
+begin resumes at the beginning of the block to fold, or earlier (`resume_points.restarts`).
 """
 
 from __future__ import annotations

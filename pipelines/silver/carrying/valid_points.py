@@ -33,9 +33,9 @@ WITHIN_MS = 60_000
 LARGE = 1_000
 """Members, or resources with an owner, from which on a group is large."""
 
-LARGE_EVERY_MS = 1_000
-"""Maximum milliseconds of a block of a large group. A rebuild takes about 0.1 ms for each member and resource in each
-generation, so it reads no more than the last two generations again if they are a second apart.
+LARGE_WITHIN_MS = 1_000
+"""The same for a large group. A rebuild takes about 0.1 ms for each member and resource in each generation, so it reads
+no more than the last generation again if they are a second apart.
 """
 
 COARSE_MS = 2_000
@@ -133,9 +133,14 @@ def shift_of(group_id: str) -> int:
 
 def block_of(g: Generation, shift: int) -> Block:
     """Return the block of a generation; `shift` is that of its group (`shift_of`)."""
-    every_ms = LARGE_EVERY_MS if max(len(g.members), len(g.owners)) >= LARGE else EVERY_MS
-    number, at = (g.number + shift) // EVERY, (g.completed_at + shift) // every_ms
-    return Block((number + 1) * EVERY - shift, min((at + 1) * every_ms - shift, LAST_MS))
+    number, at = (g.number + shift) // EVERY, (g.completed_at + shift) // EVERY_MS
+    return Block((number + 1) * EVERY - shift, min((at + 1) * EVERY_MS - shift, LAST_MS))
+
+
+def _begins_part(g: Generation, before: Generation, shift: int) -> bool:
+    """Return whether a part of a block begins with a generation; `before` is the previous one."""
+    within_ms = LARGE_WITHIN_MS if max(len(g.members), len(g.owners)) >= LARGE else WITHIN_MS
+    return (g.completed_at + shift) // within_ms != (before.completed_at + shift) // within_ms
 
 
 def border_positions(
@@ -150,10 +155,7 @@ def border_positions(
         for g in generations
         if g.previous is not None
         and g.position in in_order
-        and (
-            block_of(g, shift) != block_of(g.previous, shift)
-            or (g.completed_at + shift) // WITHIN_MS != (g.previous.completed_at + shift) // WITHIN_MS
-        )
+        and (block_of(g, shift) != block_of(g.previous, shift) or _begins_part(g, g.previous, shift))
         and g.joined_at >= g.previous.completed_at < g.completed_at
         # Every row's time must show on which side of the point it is.
         and all(

@@ -6,6 +6,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 from deltalake import DeltaTable
@@ -19,7 +20,7 @@ from pipelines.silver.carrying import valid_points
 from pipelines.silver.coordinator_assigned import state_points
 from schemas.bronze import BRONZE
 from schemas.gold import MARKS
-from schemas.silver import REASSIGNMENT_TABLES, REBALANCES, SILVER, STALLS
+from schemas.silver import REASSIGNMENT_TABLES, REBALANCES, RESUME_POINTS, SILVER, STALLS
 from testing.recordings import CAPTURES
 from testing.records.endless import going_on
 
@@ -103,3 +104,26 @@ def test_a_loop_while_stalls_of_an_earlier_episode_go_on(tmp_path, resumed, seed
     assert any("'resumed_at_latest': None" in row for row in whole[STALLS.name])
     (last,) = (row for row in whole[REBALANCES.name] if "'first_generation_id': 11" in row)
     assert "'generations': 138" in last, "one episode"
+
+
+def test_a_slow_loop_never_reads_a_whole_block(tmp_path, monkeypatch) -> None:
+    read: list[int] = []
+    history = SilverInputs.history
+
+    def counted(inputs: SilverInputs, points: pa.Table) -> dict[str, pa.Table] | None:
+        found = history(inputs, points)
+        if found is not None:
+            read.append(found["record"].num_rows)
+        return found
+
+    monkeypatch.setattr(SilverInputs, "history", counted)
+    recorded = list(Capture(CAPTURES / "connect_mismatch").records())
+    loop = list(going_on(recorded[-1], 100, 9_000))
+    given = [CaptureRecords(records=recorded), *(CaptureRecords(records=[record]) for record in loop)]
+    points = tables_of(tmp_path, given, META, 20_000)[RESUME_POINTS.name]
+    assert sum("'begins_block': True" in point for point in points) >= 2
+    # At the first two borders, no block is known from whose beginning a rebuild could resume.
+    *usual, second, first = sorted(read[3:])
+    assert first == 91
+    assert second == 57
+    assert max(usual) == 9, "the generations of a minute and the previous ones"

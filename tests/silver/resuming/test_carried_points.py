@@ -113,7 +113,7 @@ def test_a_slow_group_that_does_not_rest_has_a_point_every_minute_and_a_block_ev
     assert not silver_rows(given, 8_000)["resume_points"], "with this pause, each generation begins at rest"
 
 
-def test_each_generation_of_a_large_group_begins_a_block(monkeypatch) -> None:
+def test_a_large_group_has_a_point_before_each_generation(monkeypatch) -> None:
     monkeypatch.setattr(valid_points, "EVERY", 500)
     records = [generation(n, n * 9_000, [consumer("a", [0]), consumer("b", [1])]) for n in range(1, 41)]
     given = history(records, commits=steady(1_000, 350_000, 0))
@@ -121,17 +121,17 @@ def test_each_generation_of_a_large_group_begins_a_block(monkeypatch) -> None:
     assert 6 == resumed_from_each(given, 10_000)
     monkeypatch.setattr(valid_points, "LARGE", 2)
     assert 39 == resumed_from_each(given, 10_000)
-    points = silver_rows(given, 10_000)["resume_points"]
-    assert all(p["begins_block"] and p["block_until_at"] - p["settled_at"] <= 1_000 for p in points)
+    assert 1 == sum(point["begins_block"] is True for point in silver_rows(given, 10_000)["resume_points"])
 
 
-def test_a_group_that_becomes_large_and_small_again_has_points_at_both_changes(monkeypatch) -> None:
+def test_a_group_has_more_points_while_it_is_large(monkeypatch) -> None:
     monkeypatch.setattr(valid_points, "EVERY", 500)
     monkeypatch.setattr(valid_points, "LARGE", 3)
     few, many = [consumer("a", [0]), consumer("b", [1])], [consumer("a", [0]), consumer("b", [1]), consumer("c", [2])]
     records = [generation(n, n * 2_000, many if 10 < n <= 15 else few) for n in range(1, 31)]
     begun = [p["first_generation_id"] for p in silver_rows(history(records), 10_000)["resume_points"]]
-    assert {11, 12, 13, 14, 15, 16} <= {*begun}
+    assert {11, 12, 13, 14, 15} <= {*begun}
+    assert len(begun) <= 7
     assert len(begun) == resumed_from_each(history(records), 10_000)
 
 

@@ -135,7 +135,7 @@ def test_a_rebuild_from_any_point_folds_the_same(seed, monkeypatch) -> None:
         (1, 200, WHOLE, 300_000, 1, 1_000),
         (1, 5_000, 1_000, 60_000, 20_000, 1_000),
         (2, 5_000, WHOLE, 60_000, 1, 1_000),
-        (1, 100, 1_000, 300_000, 60_000, 1),
+        (1, 200, WHOLE, 300_000, 60_000, 1),
     ],
     ids=["one", "another", "points within blocks", "blocks by time", "blocks by number and time", "a large group"],
 )
