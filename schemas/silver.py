@@ -224,7 +224,7 @@ RESUME_POINTS = Table(
     layer="silver",
     key=("cluster", "group_id", "incarnation", "first_generation_id"),
     cluster_by=("cluster", "group_id", "settled_at"),
-    comment="Points from which a rebuild of a group can resume although the group is not at rest: one every 500 generations and every minute, or every 100 epochs and five minutes. Only Regroup reads them, and maintain keeps those of the last day.",
+    comment="Points from which a rebuild of a group can resume although the group is not at rest: one every 500 generations and every minute, every second if the group has 1,000 members or resources, or every 100 epochs and five minutes. Only Regroup reads them, and maintain keeps those of the last day.",
     columns=columns("""
         cluster               | STRING    | Name of the Kafka cluster, chosen by the operator
         group_id              | STRING    | Group
