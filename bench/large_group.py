@@ -11,8 +11,6 @@ from __future__ import annotations
 
 import argparse
 import resource
-import statistics
-import struct
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -21,9 +19,8 @@ from typing import TypeVar
 
 import pyarrow as pa
 
-from bench.loop import PRINTED_EVERY, commits, counting, resident_mb
+from bench.loop import TOOK, commits, measured_minutes
 from jobs.config.settings import Settings
-from jobs.replay import CaptureRecords, replay
 from jobs.silver.silver_tasks import Making
 from jobs.tables.create_tables import create_tables
 from pipelines.bronze_batch import Records, bronze
@@ -33,7 +30,7 @@ from pipelines.silver.frame import INPUTS
 from schemas.bronze import BRONZE
 from schemas.gold import MARKS
 from schemas.silver import REASSIGNMENT_TABLES, SILVER
-from testing.records.binary import group_key, group_metadata, offset_commit_key
+from testing.records.binary import group_key, group_metadata, offset_commit, offset_commit_key
 
 GROUP, TOPIC = "payments-settlement", "settlement-events"
 BEGIN_MS, APART_MS = 1_790_000_000_000, 60_000
@@ -51,7 +48,7 @@ def history(members: int, partitions: int, generations: int) -> Iterator[tuple[i
         at = BEGIN_MS + generation * APART_MS
         yield at, group_key(GROUP), group_metadata(GROUP, generation, at, count=members, partitions=partitions)
         for key in commit_keys:
-            yield at + 5_000, key, struct.pack(">hqibqb", 4, generation, 7, 1, at + 5_000, 0)
+            yield at + 5_000, key, offset_commit(generation, at + 5_000)
 
 
 def restless(members: int, minutes: int) -> Iterator[list[SourceRecord]]:
@@ -65,7 +62,7 @@ def restless(members: int, minutes: int) -> Iterator[list[SourceRecord]]:
             value = group_metadata(GROUP, generation, at, count=members, partitions=members, joined_in=1)
             rows.append((at + 5, group_key(GROUP), value))
         committed = until - BATCH_MS // 2
-        value = struct.pack(">hqibqb", 4, batch, 7, 1, committed, 0)
+        value = offset_commit(batch, committed)
         rows += [(committed, key, value) for key in keys]
         of_group = [SourceRecord(0, offset + nth, *row) for nth, row in enumerate(sorted(rows))]
         offset += len(of_group)
@@ -73,23 +70,12 @@ def restless(members: int, minutes: int) -> Iterator[list[SourceRecord]]:
 
 
 def rebuilt(warehouse: Path, members: int, minutes: int) -> None:
-    """Print a line for each minute: rows of history that a batch read at most, its median and longest seconds, its
-    seconds of processor time, memory.
-    """
+    """Print a line for each minute: rows of history that a batch read at most, and the columns of `bench.loop.TOOK`."""
     settings = Settings(warehouse=warehouse)
     create_tables(None, warehouse, (*BRONZE, *SILVER, *REASSIGNMENT_TABLES, MARKS))
-    read, took, used = counting(), [], time.process_time()
-    print(f"{'minute':>6} {'rows read':>10} {'median s':>9} {'longest s':>9} {'cpu s':>6} {'MB':>7}")
-    for number, records in enumerate(restless(members, minutes), 1):
-        began = time.monotonic()
-        replay(None, settings, "bench", {}, CaptureRecords(records=records))
-        took.append(time.monotonic() - began)
-        if number % PRINTED_EVERY == 0:
-            cpu, used = (time.process_time() - used) / len(took), time.process_time()
-            seconds = f"{statistics.median(took):9.2f} {max(took):9.2f} {cpu:6.2f}"
-            print(f"{number // PRINTED_EVERY:6} {max(read):10,} {seconds} {resident_mb():7,.0f}", flush=True)
-            took.clear()
-            read.clear()
+    print(f"{'minute':>6} {'rows read':>10} {TOOK}")
+    for number, minute in enumerate(measured_minutes(settings, {}, restless(members, minutes)), 1):
+        print(f"{number:6} {max(minute.read):10,} {minute.took}", flush=True)
 
 
 def measured(what: str, work: Callable[[], Found]) -> Found:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import multiprocessing
-import struct
 import time
 from dataclasses import dataclass
 from itertools import chain
@@ -24,7 +23,7 @@ from jobs.captures.recording import Capture
 from pipelines.decoding.group_partition import partition_of
 from schemas.records import OFFSETS_TOPIC
 from testing.recordings import CAPTURES
-from testing.records.binary import group_key, group_metadata, offset_commit_key
+from testing.records.binary import group_key, group_metadata, offset_commit, offset_commit_key
 from testing.records.endless import going_on
 
 if TYPE_CHECKING:
@@ -140,7 +139,7 @@ def records(load: Load, start_ms: int, groups: Sequence[int]) -> Iterator[tuple[
                 started = group_metadata(names[number], generation, at_ms, topic=topics[number])
                 yield homes[number], at_ms, group_key(names[number]), started
             for partition, key in enumerate(commit_keys[number]):
-                yield homes[number], at_ms, key, struct.pack(">hqibqb", 4, turn * 100 + partition, 7, 1, at_ms, 0)
+                yield homes[number], at_ms, key, offset_commit(turn * 100 + partition, at_ms)
 
 
 def main() -> None:

@@ -11,13 +11,13 @@ warehouse in this process, and the last lines say what silver stores. No Kafka, 
 from __future__ import annotations
 
 import argparse
-import struct
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby, islice, repeat
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 from deltalake import DeltaTable
@@ -35,7 +35,7 @@ from schemas.bronze import BRONZE
 from schemas.gold import MARKS
 from schemas.silver import GENERATION_MEMBERS, GENERATIONS, REASSIGNMENT_TABLES, SILVER, STALLS
 from testing.recordings import CAPTURES
-from testing.records.binary import offset_commit_key
+from testing.records.binary import offset_commit, offset_commit_key
 from testing.records.endless import going_on
 
 EAGER = "eager_churn"
@@ -68,7 +68,7 @@ def commits(groups: int, at_ms: int, offset: int) -> Iterator[SourceRecord]:
     """Yield one commit of each calm group, all in one partition."""
     for number in range(groups):
         key = offset_commit_key(f"calm-{number:05d}", CALM_TOPIC, 0)
-        value = struct.pack(">hqibqb", 4, at_ms // 1000, 7, 1, at_ms, 0)
+        value = offset_commit(at_ms // 1000, at_ms)
         yield SourceRecord(CALM_PARTITION, offset + number, at_ms, key, value)
 
 
@@ -107,6 +107,37 @@ def counting() -> list[int]:
     return found
 
 
+class Minute(NamedTuple):
+    """Batches since the last printed line: how many there were until now, the rows of history that each one read, and
+    the columns of `TOOK`.
+    """
+
+    batches: int
+    read: Sequence[int]
+    took: str
+
+
+TOOK = f"{'median s':>9} {'longest s':>9} {'cpu s':>6} {'MB':>7}"
+"""Median and longest batch in seconds, seconds of processor time of a batch, memory."""
+
+
+def measured_minutes(
+    settings: Settings, meta: Mapping[str, Any], batches: Iterable[list[SourceRecord]]
+) -> Iterator[Minute]:
+    """Replay the batches, and yield what was measured after each `PRINTED_EVERY` of them."""
+    read, took, used = counting(), [], time.process_time()
+    for number, batch in enumerate(batches, 1):
+        began = time.monotonic()
+        replay(None, settings, "bench", dict(meta), CaptureRecords(records=batch))
+        took.append(time.monotonic() - began)
+        if number % PRINTED_EVERY == 0:
+            ordered, cpu, used = sorted(took), (time.process_time() - used) / len(took), time.process_time()
+            seconds = f"{ordered[len(ordered) // 2]:9.2f} {ordered[-1]:9.2f} {cpu:6.2f}"
+            yield Minute(number, [*read], f"{seconds} {resident_mb():7,.0f}")
+            took.clear()
+            read.clear()
+
+
 def measured(warehouse: Path, given: argparse.Namespace) -> None:
     """Print a line for each minute: generations of the loops until then, rows of history that its last batch read, its
     median and longest batch, the seconds of processor time of a batch, memory.
@@ -120,28 +151,18 @@ def measured(warehouse: Path, given: argparse.Namespace) -> None:
     batch_ms = 1000 * given.batch_seconds
     storms = storm(given.storm, recorded[-1].timestamp_ms, given.minutes, batch_ms) if given.storm else repeat([])
     loops = [going_on(renamed(recorded[-1], n), each * batches, 1000 // given.rate) for n in range(given.loops)]
-    read = counting()
-    print(
-        f"{'minute':>6} {'generations':>12} {'rows read':>10} {'median s':>9} {'longest s':>9} {'cpu s':>6} {'MB':>7}"
+    made = (
+        [
+            *(record for loop in loops for record in islice(loop, each)),
+            *commits(given.calm, recorded[-1].timestamp_ms + number * batch_ms, number * given.calm),
+            *stormy,
+        ]
+        for number, stormy in zip(range(1, batches + 1), storms, strict=False)
     )
-    took: list[float] = []
-    used = time.process_time()
-    for number, stormy in zip(range(1, batches + 1), storms, strict=False):
-        at_ms = recorded[-1].timestamp_ms + number * batch_ms
-        new = [record for loop in loops for record in islice(loop, each)]
-        new += [*commits(given.calm, at_ms, number * given.calm), *stormy]
-        began = time.monotonic()
-        replay(None, settings, "bench", capture.meta, CaptureRecords(records=new))
-        took.append(time.monotonic() - began)
-        if number % PRINTED_EVERY == 0:
-            ordered, minute = sorted(took), number * given.batch_seconds / 60
-            cpu, used = (time.process_time() - used) / len(took), time.process_time()
-            print(
-                f"{minute:6.0f} {number * each * given.loops:12,} {read[-1]:10,} {ordered[len(ordered) // 2]:9.2f} "
-                f"{ordered[-1]:9.2f} {cpu:6.2f} {resident_mb():7,.0f}",
-                flush=True,
-            )
-            took.clear()
+    print(f"{'minute':>6} {'generations':>12} {'rows read':>10} {TOOK}")
+    for minute in measured_minutes(settings, capture.meta, made):
+        number, generations = minute.batches * given.batch_seconds / 60, minute.batches * each * given.loops
+        print(f"{number:6.0f} {generations:12,} {minute.read[-1]:10,} {minute.took}", flush=True)
     for table in (GENERATIONS, GENERATION_MEMBERS, STALLS):
         _, stored = files_and_bytes(warehouse, table)
         rows = DeltaTable(table_path(warehouse, table)).to_pyarrow_dataset().count_rows()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,7 +12,7 @@ from pipelines.bronze_batch import Records, bronze
 from pipelines.decoding.source_record import SourceRecord
 from schemas.bronze import COORDINATOR_RECORDS, OFFSET_COMMITS
 from schemas.tables import Table
-from testing.records.binary import group_key, group_metadata, offset_commit_key
+from testing.records.binary import group_key, group_metadata, offset_commit, offset_commit_key
 
 SLOTS = 48
 """Groups that are decoded, half an hour apart; the others are copies of them."""
@@ -73,5 +72,5 @@ def _records(group: str, slot: int, minutes: range) -> Iterator[tuple[int, tuple
         at = BEGIN_MS + (slot % SLOTS * 30 + minute) * MINUTE_MS
         yield slot, (at, group_key(group), group_metadata(group, generation, at))
         for partition in range(PARTITIONS):
-            value = struct.pack(">hqibqb", 4, generation * 100, 7, 1, at + 5_000, 0)
+            value = offset_commit(generation * 100, at + 5_000)
             yield slot, (at + 5_000, offset_commit_key(group, "settlement-events", partition), value)

@@ -49,7 +49,8 @@ def add_classic(timeline: Timeline, phase: Phase) -> None:
     if carried is not None and base is not None:
         restore(owned, carried.fields, base.incarnation)
     in_order = after_ordered(found.generations, phase.history.records)
-    possible = border_positions(found.generations, in_order, lines, shift_of(timeline.history.group_id))
+    shift = shift_of(timeline.history.group_id)
+    possible = border_positions(found.generations, in_order, lines, shift)
     states = stalls(contexts, owned, possible, copied, is_begun=carried is not None)
     timeline.bases = resume_points(found.generations, owned.stalls, owned.undecided, in_order)
     # Where the state of a task was still being restored, what follows depends on more than the state.
@@ -61,7 +62,7 @@ def add_classic(timeline: Timeline, phase: Phase) -> None:
         if g.previous is None and (base is None or g.position != base.position):
             timeline.last_owner.clear()
             timeline.owned_at.clear()
-        _note_owners(timeline, g, states.get(g.position))
+        _note_owners(timeline, g, states.get(g.position), shift)
         if base is not None and g.position == base.position:
             if carried is not None:
                 timeline.last_owner, timeline.owned_at = carried.last_owner, carried.owned_at
@@ -77,10 +78,10 @@ def add_classic(timeline: Timeline, phase: Phase) -> None:
     _hand_on(timeline, found)
 
 
-def _note_owners(timeline: Timeline, g: Generation, state: Copied | None) -> None:
+def _note_owners(timeline: Timeline, g: Generation, state: Copied | None, shift: int) -> None:
     """Add the state at a possible point before this generation, and note which resources it assigns."""
     if state is not None and g.previous is not None:
-        before, block = (block_of(each, shift_of(timeline.history.group_id)) for each in (g.previous, g))
+        before, block = (block_of(each, shift) for each in (g.previous, g))
         timeline.borders[g.position] = Border(
             following=g,
             before=g.previous,

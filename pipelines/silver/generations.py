@@ -65,9 +65,10 @@ class Generation:
     `is_piecemeal`: members continued with the resources that they kept while the generation formed. `waiting`:
     resources of Connect workers that are gone, for which the group waits until the workers return.
     `is_join_recorded`: the record says when the join phase ended; otherwise `joined_at` is the latest possible time.
-    Fields without an argument are computed once from the record:
+    Fields without an argument are computed once:
 
     - `final_members`: the members by their ids at the end of the generation, after static replacements
+      (`replace_member`)
     - `is_first`: the group had no member before; earlier numbers, if any, are attempts that were never stored
     - `synced_at`: record time of W2; for W4 the time of the transition
     - `completed_at`: when the generation was complete

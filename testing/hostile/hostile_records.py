@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass
 
-from testing.records.binary import blob, offset_commit_key, string
+from testing.records.binary import blob, offset_commit, offset_commit_key, string
 
 BEGIN_MS, APART_MS = 1_790_000_000_000, 20_000
 """The time of the first generation, and the time between two."""
@@ -67,5 +67,5 @@ def fresh_instance_ids(n: int) -> list[tuple[int, bytes, bytes]]:
 
 def commits(n: int) -> list[tuple[int, bytes, bytes]]:
     """Return commits of n groups and topics."""
-    value = struct.pack(">hqibqb", 4, 5, 7, 1, BEGIN_MS, 0)
+    value = offset_commit(5, BEGIN_MS)
     return [(BEGIN_MS + i, offset_commit_key(f"g{i}", f"t{i}", 0), value) for i in range(n)]

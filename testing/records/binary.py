@@ -46,6 +46,11 @@ def offset_commit_key(group: str, topic: str, partition: int) -> bytes:
     return _key(1, group, topic, partition)
 
 
+def offset_commit(committed: int, at_ms: int) -> bytes:
+    """Return an OffsetCommitValue v4 of an offset that was committed at this time."""
+    return struct.pack(">hqibqb", 4, committed, 7, 1, at_ms, 0)
+
+
 def group_key(group: str) -> bytes:
     """Return a GroupMetadataKey."""
     return _key(2, group)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import struct
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -26,7 +25,7 @@ from jobs.kafka.first_read import MANY
 from jobs.lab.broker import Broker
 from pipelines.decoding.group_partition import partition_of
 from schemas.records import OFFSETS_TOPIC
-from testing.records.binary import group_key, group_metadata, offset_commit_key
+from testing.records.binary import group_key, group_metadata, offset_commit, offset_commit_key
 from testing.waiting import wait_until
 from tests.faults.matrix import Trial
 from tests.faults.process import LONGEST_S, Job, finished
@@ -56,7 +55,7 @@ def history() -> Iterator[Made]:
             if turn % ROUNDS_A_GENERATION == 0:
                 yield group, at_ms, group_key(group), group_metadata(group, turn // ROUNDS_A_GENERATION + 1, at_ms)
             for partition in range(RESOURCES):
-                value = struct.pack(">hqibqb", 4, turn * 100 + partition, 7, 1, at_ms, 0)
+                value = offset_commit(turn * 100 + partition, at_ms)
                 yield group, at_ms, offset_commit_key(group, "settlement-events", partition), value
 
 

@@ -30,13 +30,13 @@ EVERY_MS = 300_000
 WITHIN_MS = 60_000
 """Maximum milliseconds from one point to the next within a block, if a group has more generations."""
 
-LARGE = 1_000
-"""Members, or resources with an owner, from which on a group is large."""
-
 LARGE_WITHIN_MS = 1_000
-"""The same for a large group. A rebuild takes about 0.1 ms for each member and resource in each generation, so it reads
-no more than the last generation again if they are a second apart.
+"""`WITHIN_MS` of a group with `LARGE` members or resources. A rebuild takes about 0.1 ms for each of them in each
+generation that it reads again.
 """
+
+LARGE = 1_000
+"""Members of a group, or resources with an owner."""
 
 COARSE_MS = 2_000
 """Milliseconds around a point within which a log line with a precision of a second may belong to either side."""
@@ -125,8 +125,8 @@ class Block(NamedTuple):
 def shift_of(group_id: str) -> int:
     """Return what is added to the numbers, and to the times in milliseconds, of a group's generations.
 
-    A rebuild in which a block may begin reads more. With other sums for each group, the blocks of many groups do not
-    begin at the same time, even if all the groups began together.
+    A rebuild in which a block may begin reads more. The number differs between groups, so that the blocks of many
+    groups do not begin at the same time, even if the groups did.
     """
     return crc32(group_id.encode()) % EVERY_MS
 

@@ -100,7 +100,7 @@ class GenerationStops(NamedTuple):
 
 
 class _Rebalance(NamedTuple):
-    """What all stops for one generation depend on.
+    """The facts that all stops for one generation depend on.
 
     `join_ms` is the expected duration of the join phase, if no line shows its start.
     """

@@ -106,7 +106,7 @@ def test_a_loop_while_stalls_of_an_earlier_episode_go_on(tmp_path, resumed, seed
     assert "'generations': 138" in last, "one episode"
 
 
-def test_a_slow_loop_never_reads_a_whole_block(tmp_path, monkeypatch) -> None:
+def test_a_slow_loop_reads_whole_blocks_at_its_first_two_borders_only(tmp_path, monkeypatch) -> None:
     read: list[int] = []
     history = SilverInputs.history
 
