@@ -12,7 +12,7 @@ import hmac
 import json
 import secrets
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
@@ -32,6 +32,7 @@ from jobs.maintain import TABLES, existing_tables, spark_days
 from jobs.processes.process_lock import acquire
 from jobs.retention.erased_name import Name, erased_columns, is_about, is_named
 from jobs.retention.folder_files import vacuum
+from jobs.retention.name_search import may_contain
 from jobs.retention.tidy import DEFAULT_DAYS, RETENTION, remove_old_files
 from jobs.silver.staging import STAGING, empty
 from jobs.spark.checkpoint import start_over_if_behind
@@ -40,7 +41,6 @@ from jobs.states.kept import as_stored
 from jobs.tables.changed_rows import snapshot
 from jobs.tables.delta_io import WRITERS, checkpoint_path, read
 from jobs.tables.disk.durability import write_whole
-from jobs.tables.engine import connect, show
 from jobs.tables.location import is_elsewhere
 from jobs.tables.spark_commit import commit_by_spark
 from jobs.tables.table_facts import commits_after, exists
@@ -178,12 +178,12 @@ def _erase(spark: SparkSession, warehouse: Path, table: Table, name: Name, found
     """Erase the name from one table and add the change to `found`; return whether any row changed."""
     source = name.source(spark)
     if is_elsewhere(warehouse):
-        may_contain = (
+        is_possible = (
             not read(spark, warehouse, table).join(F.broadcast(source), is_named(table, name), "left_semi").isEmpty()
         )
     else:
-        may_contain = _may_contain(warehouse, table, name)
-    if not may_contain:
+        is_possible = may_contain(warehouse, table, name)
+    if not is_possible:
         return False
 
     erased = erased_columns(table, name)
@@ -209,34 +209,3 @@ def _erase(spark: SparkSession, warehouse: Path, table: Table, name: Name, found
             rows_changed=so_far.rows_changed + changed,
         )
     return bool(deleted or changed)
-
-
-def _may_contain(warehouse: Path, table: Table, name: Name) -> bool:
-    """Return whether any column contains the name, also as part of another. This check spares most tables Spark's
-    merge.
-    """
-    forms = sorted(form for text in name.forms() for form in (text, json.dumps(text)[1:-1]))
-    conditions = [_contains(column.name, column.type, forms) for column in table.columns]
-    with connect() as engine:
-        show(engine, "stored", warehouse, table)
-        where = " OR ".join(condition for condition in conditions if condition)
-        query = f"SELECT count(*) FROM (SELECT 1 FROM stored WHERE {where} LIMIT 1)"  # noqa: S608 - quoted
-        return bool(engine.sql(query).fetchall()[0][0])
-
-
-def _contains(column: str, kind: str, forms: Iterable[str]) -> str:
-    """Return a condition in DuckDB's SQL, or an empty string if the column contains no text."""
-    match kind:
-        case "STRING":
-            text, words = f'"{column}"', [_quoted(form) for form in forms]
-        case "BINARY":
-            text, words = f'hex("{column}")', [f"'{form.encode().hex().upper()}'" for form in forms]
-        case _ if "STRING" in kind.upper():
-            text, words = f'CAST(to_json("{column}") AS VARCHAR)', [_quoted(form) for form in forms]
-        case _:
-            return ""
-    return " OR ".join(f"contains({text}, {word})" for word in words)
-
-
-def _quoted(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
