@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any, Protocol, Self
 
 import deltalake
 import duckdb
 import pyarrow as pa
+import pyarrow.dataset as ds
 import sqlglot
 from databricks.sql.exc import ServerOperationError
 from databricks.sql.parameters.native import dbsql_parameter_from_primitive
@@ -75,23 +77,34 @@ class DuckEngine:
             described := re.fullmatch(r"DESCRIBE (HISTORY|DETAIL) `main`\.`regroup`\.`(\w+)`( LIMIT 1)?", text)
         ) is not None:
             return DESCRIBED[described[1]](self._folder, described[2])
+        translated, tables = _translated(text)
         with duckdb.connect() as connection:
             connection.execute("SET TimeZone = 'UTC'")
             connection.execute("CREATE MACRO from_texts(text) AS from_json(text, '[\"VARCHAR\"]')")
-            tree = sqlglot.parse_one(text, read="databricks").transform(self._reworded, connection)
+            for name, version in tables:
+                connection.register(f"{name} {version}", self._dataset(name, version))
             try:
-                return connection.sql(tree.sql("duckdb"), params=parameters).to_arrow_table()
+                return connection.sql(translated, params=parameters).to_arrow_table()
             except duckdb.Error as error:
                 raise ServerOperationError(str(error)) from None
 
-    def _reworded(self, node: exp.Expr, connection: duckdb.DuckDBPyConnection) -> exp.Expr:
+    def _dataset(self, name: str, version: int) -> ds.Dataset:
+        table = _table(self._folder, name)
+        if version > table.version():
+            raise ServerOperationError(f"[DELTA_VERSION_NOT_FOUND] Cannot time travel to version {version}.")
+        table.load_as_version(version)
+        return table.to_pyarrow_dataset()
+
+
+@cache
+def _translated(text: str) -> tuple[str, frozenset[tuple[str, int]]]:
+    """Return a statement for DuckDB, and the tables in it with their versions; each is named after both."""
+    tables = set()
+
+    def reworded(node: exp.Expr) -> exp.Expr:
         if isinstance(node, exp.Table) and node.catalog:
             version = int(node.args["version"].expression.name)
-            table = _table(self._folder, node.name)
-            if version > table.version():
-                raise ServerOperationError(f"[DELTA_VERSION_NOT_FOUND] Cannot time travel to version {version}.")
-            table.load_as_version(version)
-            connection.register(f"{node.name} {version}", table.to_pyarrow_dataset())
+            tables.add((node.name, version))
             return exp.to_table(f'"{node.name} {version}"')
         if isinstance(node, exp.FromJson):
             return exp.Anonymous(this="from_texts", expressions=[node.this])
@@ -100,6 +113,9 @@ class DuckEngine:
         if isinstance(node, exp.Quantile):
             return exp.Anonymous(this="quantile_cont", expressions=[node.this, node.args["quantile"]])
         return node
+
+    translated = sqlglot.parse_one(text, read="databricks").transform(reworded).sql("duckdb")
+    return translated, frozenset(tables)
 
 
 def _table(folder: Path, name: str) -> deltalake.DeltaTable:
