@@ -1,10 +1,11 @@
 """A day's batches of `up` back to back: memory by process and allocator, open files, Delta logs, temporary files.
 
 `./regroup bench aged-day [--batches 17280] [--minutes 60] [--records-per-s 500] [--groups 200]
-[--rounds-per-generation 50] [--alone | --readers] [--trace] [--out FOLDER]`. A day has 17,280 batches at the usual
-trigger of five seconds; here the trigger is zero, and the run ends after `--batches` or `--minutes`, whatever comes
-first. It starts a broker with a constant load. A group rebalances every 50 rounds of its commits and rests in between;
-with `--rounds-per-generation 2` none ever rests. A reader opens pages all the time.
+[--rounds-per-generation 50] [--maintain-seconds 30] [--alone | --readers] [--trace] [--out FOLDER]`. A day has 17,280
+batches at the usual trigger of five seconds; here the trigger is zero, and the run ends after `--batches` or
+`--minutes`, whatever comes first. Small files are merged every 30 seconds instead of 300, so that about as many batches
+as usual lie between. It starts a broker with a constant load. A group rebalances every 50 rounds of its commits and
+rests in between; with `--rounds-per-generation 2` none ever rests. A reader opens pages all the time.
 
 With `--alone`, `serve` and `notify` run as processes of their own next to `up`. With `--readers`, they run without `up`
 and without a broker: a process writes commits like those of `up` (`testing.ageing.commits`), several a second.
@@ -115,6 +116,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--records-per-s", type=int, default=500)
     parser.add_argument("--groups", type=int, default=200)
     parser.add_argument("--rounds-per-generation", type=int, default=50)
+    parser.add_argument("--maintain-seconds", type=float, default=30)
     apart = parser.add_mutually_exclusive_group()
     apart.add_argument("--alone", action="store_true", help="`serve` and `notify` as processes next to `up`")
     apart.add_argument("--readers", action="store_true", help="`serve` and `notify` without `up`")
@@ -136,7 +138,10 @@ def started(programs: Programs, folder: Path, arguments: argparse.Namespace) -> 
     if not arguments.readers:
         servers = stack.enter_context(Broker(folder / "broker", overrides=OVERRIDES)).bootstrap_servers
         create_offsets_topic(servers, load.partitions)
-    config.write_text(f'trigger_seconds = 0.0\n[clusters.kafka]\nbootstrap_servers = "{servers}"\n')
+    config.write_text(
+        f"trigger_seconds = 0.0\nmaintain_seconds = {arguments.maintain_seconds}\n"
+        f'[clusters.kafka]\nbootstrap_servers = "{servers}"\n'
+    )
 
     def ours(name: str, *more: str, ends_by: signal.Signals = signal.SIGTERM) -> Path:
         settings = ("--config", str(config), "--warehouse", str(warehouse))

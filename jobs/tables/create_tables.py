@@ -24,6 +24,7 @@ from jobs.tables.catalog.checks import add_check
 from jobs.tables.conflicts import CONFLICTS
 from jobs.tables.delta_io import WRITERS, required
 from jobs.tables.disk.hard_links import has_hard_links
+from jobs.tables.disk.table_log import CHECKPOINT_COMMITS
 from jobs.tables.location import is_elsewhere
 from jobs.tables.paths import TableName, named_by_path, table_path
 from jobs.tables.transactions import is_local, table_lock
@@ -52,7 +53,7 @@ PROPERTIES = {
 
 LOCAL_PROPERTIES = {
     # Short, because a reader of the table reads each commit since the last checkpoint. deltalake's default is 100.
-    "delta.checkpointInterval": "10",
+    "delta.checkpointInterval": f"{CHECKPOINT_COMMITS}",
     # Short, because opening a table lists its log: 6 ms per thousand commits, and a batch opens tables 40 times.
     # Delta's default of 30 days would give half a million commits.
     "delta.logRetentionDuration": f"interval {LOG_HOURS} hours",

@@ -14,13 +14,14 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from deltalake import CommitProperties, DeltaTable, Transaction
+from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties, Transaction
 from deltalake.transaction import AddAction, RemoveAction
 
 from jobs.config.errors import UserError
 from jobs.tables.as_of import newest_of
 from jobs.tables.disk.data_file import DataFile, write
 from jobs.tables.disk.full_disk import refuse_full
+from jobs.tables.disk.table_log import CHECKPOINT_COMMITS
 from jobs.tables.engine import connect, files_with_matches, quoted, show_files
 from jobs.tables.silver_rows import datafiles, timestamp_scalar
 from jobs.tables.transactions import retry_commit
@@ -97,7 +98,23 @@ def commit(
     # No retries inside deltalake: after another commit everything must be read again. deltalake would let two commits
     # remove the same file, for example one that compacts it, and its rows would then exist twice.
     once = CommitProperties(max_commit_retries=0, app_transactions=transactions)
-    stored.create_write_transaction([*gone, *come], mode="append", schema=stored.schema(), commit_properties=once)
+    stored.create_write_transaction(
+        [*gone, *come],
+        mode="append",
+        schema=stored.schema(),
+        commit_properties=once,
+        post_commithook_properties=_after_commit(stored.version() + 1),
+    )
+
+
+def _after_commit(version: int) -> PostCommitHookProperties:
+    """Return what follows the commit with this version.
+
+    deltalake would look for expired files of the log after each commit, which takes longer than the commit itself if
+    the log has two hours. So only commits with a checkpoint do.
+    """
+    has_checkpoint = (version + 1) % CHECKPOINT_COMMITS == 0
+    return PostCommitHookProperties(cleanup_expired_logs=None if has_checkpoint else False)
 
 
 def exchange(path: str, gone: Sequence[str], come: Sequence[DataFile], *, is_same: bool = False) -> bool:

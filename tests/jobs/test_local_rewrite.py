@@ -22,6 +22,7 @@ from jobs.tables import local_rewrite
 from jobs.tables.create_tables import create_tables
 from jobs.tables.delta_io import read
 from jobs.tables.disk.data_file import LONGEST, Statistics, write
+from jobs.tables.disk.table_log import checkpoint_of, commit_of
 from jobs.tables.local_rewrite import commit, rewrite
 from jobs.tables.paths import table_path
 from jobs.tables.replace import replace_rows
@@ -189,3 +190,24 @@ def test_a_file_that_waited_for_its_commit_is_as_young_as_the_commit(warehouse) 
     with pytest.raises(UserError, match=f"{gone.name} was removed before it was committed"):
         commit(path, DeltaTable(path), removed=(), added=(), files=[gone])
     assert 1 == DeltaTable(path).version()
+
+
+def test_expired_files_of_the_log_are_deleted_after_a_checkpoint_only(tmp_path) -> None:
+    create_tables(None, tmp_path, (DIAGNOSES,))
+    path = table_path(tmp_path, DIAGNOSES)
+    log = Path(path, "_delta_log")
+
+    def add(until: int) -> None:
+        while (stored := DeltaTable(path)).version() < until:
+            commit(path, stored, removed=[], added=(rows(DIAGNOSES, [f"g{stored.version()}"]),))
+
+    add(12)
+    expired = time.time() - 3600 * 3
+    for file in log.iterdir():
+        os.utime(file, (expired, expired))
+    add(18)
+    assert commit_of(log, 0).exists()
+    add(19)
+    assert checkpoint_of(log, 19).exists()
+    assert not commit_of(log, 0).exists()
+    assert 19 == DeltaTable(path).to_pyarrow_dataset().count_rows()

@@ -11,6 +11,9 @@ from urllib.parse import unquote
 HINT = "_last_checkpoint"
 """The file that names the newest checkpoint. Delta works without it, but not if it names a missing checkpoint."""
 
+CHECKPOINT_COMMITS = 10
+"""Commits between two checkpoints of a table that deltalake writes."""
+
 
 def newest_version(log: Path) -> int:
     """Return the newest version of a table, or -1 if there is none."""
