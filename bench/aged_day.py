@@ -3,9 +3,10 @@
 `./regroup bench aged-day [--batches 17280] [--minutes 60] [--records-per-s 500] [--groups 200]
 [--rounds-per-generation 50] [--maintain-seconds 30] [--alone | --readers] [--trace] [--out FOLDER]`. A day has 17,280
 batches at the usual trigger of five seconds; here the trigger is zero, and the run ends after `--batches` or
-`--minutes`, whatever comes first. Small files are merged every 30 seconds instead of 300, so that about as many batches
-as usual lie between. It starts a broker with a constant load. A group rebalances every 50 rounds of its commits and
-rests in between; with `--rounds-per-generation 2` none ever rests. A reader opens pages all the time.
+`--minutes`, whatever comes first. Small files are merged every 30 seconds instead of 300, and logs are kept for ten
+minutes instead of two hours, so that tables have about as many files as usual. It starts a broker with a constant load.
+A group rebalances every 50 rounds of its commits and rests in between; with `--rounds-per-generation 2` none ever
+rests. A reader opens pages all the time.
 
 With `--alone`, `serve` and `notify` run as processes of their own next to `up`. With `--readers`, they run without `up`
 and without a broker: a process writes commits like those of `up` (`testing.ageing.commits`), several a second.
@@ -145,7 +146,7 @@ def started(programs: Programs, folder: Path, arguments: argparse.Namespace) -> 
 
     def ours(name: str, *more: str, ends_by: signal.Signals = signal.SIGTERM) -> Path:
         settings = ("--config", str(config), "--warehouse", str(warehouse))
-        return programs.start(name, "jobs.cli", name, *settings, *more, ends_by=ends_by)
+        return programs.start(name, "testing.ageing.cli", name, *settings, *more, ends_by=ends_by)
 
     if arguments.alone or arguments.readers:
         # Before `up`, which would otherwise send the alerts itself.

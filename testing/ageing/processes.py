@@ -12,7 +12,7 @@ from pathlib import Path
 from testing.ageing.inside.sitecustomize import FOLDER
 
 INSIDE = Path(__file__).parent / "inside"
-PYTHON = {"jobs.cli": 1, "jobs.processes.worker_process": 2}
+PYTHON = {"jobs.cli": 1, "testing.ageing.cli": 1, "jobs.processes.worker_process": 2}
 """Modules that start others, with the position of the argument that says which."""
 
 Figures = dict[str, float]
