@@ -9,6 +9,8 @@ import time
 import tracemalloc
 from pathlib import Path
 
+from deltalake import DeltaTable
+
 from testing.ageing.commits import GROUP_COUNT, rows_of, written
 from testing.ageing.curves import LEAST, Sample, growth, slope, verdict, write
 from testing.ageing.inside.sitecustomize import blocks_by_line
@@ -71,6 +73,7 @@ def test_a_process_and_its_fork_are_weighed_from_outside_and_from_within(tmp_pat
 def test_processes_are_named_by_what_they_do() -> None:
     daemon = ["python", "-m", "jobs.spark.worker_daemon", "pyspark.worker"]
     assert "up" == role(["python", "-P", "-m", "jobs.cli", "up", "--port", "0"], [])
+    assert "up" == role(["python", "-P", "-m", "testing.ageing.cli", "up", "--port", "0"], [])
     assert "found_as_of" == role(
         ["python", "-P", "-m", "jobs.processes.worker_process", "jobs.gold", "found_as_of"], []
     )
@@ -141,3 +144,17 @@ def test_a_process_that_writes_made_up_commits_says_when_each_is_there(tmp_path)
         finally:
             process.kill()
     assert (tmp_path / "warehouse" / "generations").is_dir()
+
+
+def test_tables_of_an_aged_day_have_short_logs(tmp_path) -> None:
+    script = """
+import sys
+import testing.ageing.cli
+from jobs.tables.create_tables import create_tables
+from schemas.silver import GROUPS
+create_tables(None, sys.argv[1], (GROUPS,))
+"""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    subprocess.run([sys.executable, "-P", "-c", script, str(tmp_path)], check=True, env=environment)
+    properties = DeltaTable(tmp_path / "groups").metadata().configuration
+    assert "interval 10 minutes" == properties["delta.logRetentionDuration"]
