@@ -1,9 +1,9 @@
 """A day's batches of `up` back to back: memory by process and allocator, open files, Delta logs, temporary files.
 
 `./regroup bench aged-day [--batches 17280] [--minutes 60] [--records-per-s 500] [--groups 200]
-[--rounds-per-generation 50] [--maintain-seconds 30] [--alone | --readers] [--trace] [--out FOLDER]`. A day has 17,280
-batches at the usual trigger of five seconds; here the trigger is zero, and the run ends after `--batches` or
-`--minutes`, whatever comes first. Small files are merged every 30 seconds instead of 300, and logs are kept for ten
+[--rounds-per-generation 50] [--alone | --readers] [--trace] [--out FOLDER]`. A day has 17,280 batches at the usual
+trigger of five seconds; here the trigger is zero, and the run ends after `--batches` or `--minutes`, whatever comes
+first. Small files are merged every 30 seconds instead of 300, and logs are kept for ten
 minutes instead of two hours, so that tables have about as many files as usual. It starts a broker with a constant load.
 A group rebalances every 50 rounds of its commits and rests in between; with `--rounds-per-generation 2` none ever
 rests. A reader opens pages all the time.
@@ -51,6 +51,7 @@ DAY = 17_280
 BATCH = re.compile(r"([\d.]+) s  Batch (\d+) is in silver")
 EVERY_S = 10.0
 NO_BROKER = "127.0.0.1:9"
+MAINTAIN_S = 30.0
 READERS_PAUSE_S = 0.3
 """About one page for each batch, as next to `up`."""
 
@@ -117,7 +118,6 @@ def options() -> argparse.Namespace:
     parser.add_argument("--records-per-s", type=int, default=500)
     parser.add_argument("--groups", type=int, default=200)
     parser.add_argument("--rounds-per-generation", type=int, default=50)
-    parser.add_argument("--maintain-seconds", type=float, default=30)
     apart = parser.add_mutually_exclusive_group()
     apart.add_argument("--alone", action="store_true", help="`serve` and `notify` as processes next to `up`")
     apart.add_argument("--readers", action="store_true", help="`serve` and `notify` without `up`")
@@ -140,8 +140,7 @@ def started(programs: Programs, folder: Path, arguments: argparse.Namespace) -> 
         servers = stack.enter_context(Broker(folder / "broker", overrides=OVERRIDES)).bootstrap_servers
         create_offsets_topic(servers, load.partitions)
     config.write_text(
-        f"trigger_seconds = 0.0\nmaintain_seconds = {arguments.maintain_seconds}\n"
-        f'[clusters.kafka]\nbootstrap_servers = "{servers}"\n'
+        f'trigger_seconds = 0.0\nmaintain_seconds = {MAINTAIN_S}\n[clusters.kafka]\nbootstrap_servers = "{servers}"\n'
     )
 
     def ours(name: str, *more: str, ends_by: signal.Signals = signal.SIGTERM) -> Path:

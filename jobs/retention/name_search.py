@@ -30,14 +30,15 @@ def condition(column: str, kind: str, forms: Iterable[str]) -> str:
         kind: its type, as Spark spells it.
         forms: the spellings of the name in text (`Name.forms`).
     """
+    ordered = sorted(forms)
     match kind:
         case "STRING":
-            text, words = f'"{column}"', [_quoted(form) for form in sorted(forms)]
+            text, words = f'"{column}"', [_quoted(form) for form in ordered]
         case "BINARY":
-            text, words = f'hex("{column}")', [f"'{form.encode().hex().upper()}'" for form in sorted(forms)]
+            text, words = f'hex("{column}")', [f"'{form.encode().hex().upper()}'" for form in ordered]
         case _ if "STRING" in kind.upper():
             # DuckDB escapes the name too, because writers of JSON differ in what they escape, and how.
-            escaped = (f"CAST(to_json({_quoted(form)}) AS VARCHAR)" for form in sorted(forms))
+            escaped = (f"CAST(to_json({_quoted(form)}) AS VARCHAR)" for form in ordered)
             text, words = f'CAST(to_json("{column}") AS VARCHAR)', [f"{each}[2:-2]" for each in escaped]
         case _:
             return ""

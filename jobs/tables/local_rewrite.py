@@ -111,7 +111,7 @@ def _after_commit(version: int) -> PostCommitHookProperties:
     """Return what follows the commit with this version.
 
     deltalake would look for expired files of the log after each commit, which takes longer than the commit itself if
-    the log has two hours. So only commits with a checkpoint do.
+    the log has two hours. So it does so only after commits with a checkpoint: versions 9, 19 and so on.
     """
     has_checkpoint = (version + 1) % CHECKPOINT_COMMITS == 0
     return PostCommitHookProperties(cleanup_expired_logs=None if has_checkpoint else False)

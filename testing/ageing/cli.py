@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from jobs.cli import program
 from jobs.tables.create_tables import LOCAL_PROPERTIES
-
-KEPT = "interval 10 minutes"
+from testing.ageing.short_logs import kept_for
 
 # At import, because a spawned process imports this module again.
-LOCAL_PROPERTIES.update(dict.fromkeys(("delta.logRetentionDuration", "delta.deletedFileRetentionDuration"), KEPT))
+LOCAL_PROPERTIES.update(kept_for("interval 10 minutes"))
 
 if __name__ == "__main__":
     program()

@@ -23,6 +23,7 @@ from schemas.bronze import BRONZE, COVERAGE
 from schemas.gold import GOLD, VERDICTS
 from schemas.silver import GROUPS, SILVER
 from schemas.tables import Table
+from testing.ageing.short_logs import kept_for
 from testing.sample import CLUSTER, History, Rows, verdicts
 
 GROUP_COUNT = 50
@@ -66,11 +67,10 @@ def written(rows: Rows) -> Written:
 def go_on(warehouse: Path) -> None:
     """Write batch after batch."""
     create_tables(None, warehouse, (*BRONZE, *SILVER, *GOLD))
-    kept_for = dict.fromkeys(("delta.logRetentionDuration", "delta.deletedFileRetentionDuration"), RETENTION)
     # Each write brings its table up to date, so no batch reads a log from its start.
     opened = {table: DeltaTable(table_path(warehouse, table)) for table in CHANGED}
     for each in opened.values():
-        each.alter.set_table_properties(kept_for)
+        each.alter.set_table_properties(kept_for(RETENTION))
     # `groups` has one row per group, and each batch replaces one of them.
     kept = {table: deque[pa.Table](maxlen=GROUP_COUNT if table is GROUPS else KEPT) for table in CHANGED}
     began = time.monotonic()

@@ -154,7 +154,7 @@ from jobs.tables.create_tables import create_tables
 from schemas.silver import GROUPS
 create_tables(None, sys.argv[1], (GROUPS,))
 """
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    subprocess.run([sys.executable, "-P", "-c", script, str(tmp_path)], check=True, env=environment)
+    command = [sys.executable, "-P", "-c", script, str(tmp_path)]
+    subprocess.run(command, check=True, env={**os.environ, "PYTHONPATH": str(ROOT)})
     properties = DeltaTable(tmp_path / "groups").metadata().configuration
     assert "interval 10 minutes" == properties["delta.logRetentionDuration"]
